@@ -1,0 +1,1 @@
+"""Every test of the project; see CONTRIBUTING.md for what belongs in which folder."""
