@@ -1,0 +1,17 @@
+"""Time as a port, so that tests never sleep."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The current time, timezone-aware, UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back; for intervals within one process."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; a test's clock returns at once."""

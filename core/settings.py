@@ -1,0 +1,338 @@
+"""One frozen settings object: arguments > environment > pincite.toml > profile defaults.
+
+Environment names are PINCITE_SECTION__NAME. Unknown PINCITE_* names are refused, since a silent typo
+is a setting that does nothing. There is no module-level object: each process builds one at its
+entry point with `load_settings` and passes it down.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from core.errors import SettingsError
+
+SOURCE_URL = "https://github.com/pincite/pincite"
+_CORES = os.cpu_count() or 2
+_MIB = 1024 * 1024
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CatalogSettings(Section):
+    url: str = Field("", description="SQLAlchemy URL; empty: SQLite in the data directory")
+    pool_size: int = 8
+
+
+class ObjectsSettings(Section):
+    """The S3 store. An empty endpoint means the embedded one."""
+
+    endpoint: str = ""
+    access_key: str = ""
+    secret_key: SecretStr = SecretStr("")
+    region: str = "us-east-1"
+    buckets: dict[str, str] = Field(
+        default={"documents": "default"}, description="bucket -> tenant name"
+    )
+    read_only_buckets: tuple[str, ...] = ()
+    artifacts_bucket: str = "pincite-artifacts"
+    retention_superseded_days: int = Field(30, ge=0)
+    reconcile_s: float = Field(3.0, gt=0, description="seconds between bucket listings")
+    accept_deletes: bool = False
+    timeout_s: float = 30.0
+
+
+class BrokerSettings(Section):
+    url: SecretStr = SecretStr("")
+
+
+class IndexSettings(Section):
+    url: str = ""
+    api_key: SecretStr = SecretStr("")
+    alias: str = "pincite"
+    timeout_s: float = 30.0
+    upsert_points: int = Field(128, ge=1, le=1000)
+
+
+class ModelsSettings(Section):
+    url: str = ""
+    api_key: SecretStr = SecretStr("")
+    embedder: str = Field("minilm", description="a name of `pincite models ls`, or a directory")
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    threads: int = Field(max(1, _CORES // 2 + _CORES % 2), ge=1)
+    max_batch_passages: int = Field(8, ge=1)
+    timeout_s: float = 60.0
+
+
+class ParserSettings(Section):
+    max_file_bytes: int = 200 * _MIB
+    max_pages: int = 5_000
+    max_page_chars: int = 500_000
+    max_render_pixels: int = 40_000_000
+    memory_bytes: int = 2 * 1024 * _MIB
+    page_timeout_s: float = 10.0
+    document_timeout_s: float = 1_800.0
+    pages_per_part: int = Field(32, ge=1, le=32)
+    recycle_documents: int = 200
+    recycle_rss_bytes: int = 600 * _MIB
+
+
+class ChunkerSettings(Section):
+    target_fraction: float = Field(0.8, gt=0, le=1)
+    prefix_fraction: float = Field(0.2, ge=0, lt=1)
+    min_tokens: int = 40
+
+
+class WorkerSettings(Section):
+    concurrency: int = Field(1, ge=1)
+    lease_s: float = 120.0
+    max_attempts: int = Field(3, ge=1)
+    retry_base_s: float = 2.0
+    republish_after_s: float = Field(
+        30.0, description="a published part nobody leased after this is announced again"
+    )
+    embed_chunks_per_part: int = Field(64, ge=1)
+    index_chunks_per_part: int = Field(256, ge=1)
+
+
+class SweeperSettings(Section):
+    tick_s: float = 0.25
+    lease_sweep_s: float = 2.0
+    purge_s: float = 5.0
+    purge_after_s: float = Field(60.0, ge=60, description="dead points outlive running questions")
+    orphan_scan_s: float = 3_600.0
+    leadership_s: float = 15.0
+
+
+class RetrievalSettings(Section):
+    candidates: int = Field(100, ge=1)
+    passages: int = Field(8, ge=1)
+    fusion: Literal["dbsf", "rrf"] = "dbsf"
+    legs: Literal["hybrid", "dense", "lexical"] = "hybrid"
+    rerank_passages: int = Field(12, ge=0)
+    rerank_sentences: int = Field(32, ge=1, le=64)
+
+
+class AnswerSettings(Section):
+    mode: Literal["extractive"] = "extractive"
+    max_quotes: int = Field(3, ge=1)
+    max_question_chars: int = 2_000
+
+
+class ApiSettings(Section):
+    host: str = "127.0.0.1"
+    port: int = 0
+    public_url: str = ""
+    allowed_hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
+    metrics_token: SecretStr = SecretStr("")
+    max_upload_bytes: int = 200 * _MIB
+    threads: int = 16
+    session_days: int = 30
+
+
+class StackSettings(Section):
+    """Only for `pincite up`. Paths replace what the packages bring."""
+
+    port_base: int = Field(0, description="first port of the block; 0: chosen once")
+    valkey_binary: str = ""
+    weed_binary: str = ""
+    start_timeout_s: float = 60.0
+
+
+class LogSettings(Section):
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    format: Literal["auto", "json", "console"] = "auto"
+
+
+class Settings(Section):
+    profile: Literal["embedded", "cluster"] = "embedded"
+    data_dir: Path = Path(".pincite")
+    tenant: str = Field("default", description="the tenant of the embedded stack")
+    catalog: CatalogSettings = CatalogSettings()
+    objects: ObjectsSettings = ObjectsSettings()
+    broker: BrokerSettings = BrokerSettings()
+    index: IndexSettings = IndexSettings()
+    models: ModelsSettings = ModelsSettings()
+    parser: ParserSettings = ParserSettings()
+    chunker: ChunkerSettings = ChunkerSettings()
+    worker: WorkerSettings = WorkerSettings()
+    sweeper: SweeperSettings = SweeperSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    answer: AnswerSettings = AnswerSettings()
+    api: ApiSettings = ApiSettings()
+    stack: StackSettings = StackSettings()
+    log: LogSettings = LogSettings()
+
+    @property
+    def catalog_url(self) -> str:
+        """The configured catalog, or the embedded SQLite file."""
+        return self.catalog.url or f"sqlite:///{self.data_dir.resolve() / 'catalog.sqlite3'}"
+
+    @property
+    def models_dir(self) -> Path:
+        return self.data_dir / "models"
+
+
+_CLUSTER_DEFAULTS: dict[str, dict[str, Any]] = {
+    "objects": {"reconcile_s": 300.0},
+    "api": {"host": "0.0.0.0", "port": 8000},  # a container's own address
+}
+_RESERVED = frozenset({"PINCITE_CONFIG"})
+
+
+def load_settings(
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    config_file: Path | None = None,
+) -> Settings:
+    """Build the settings of this process.
+
+    Args:
+        overrides: nested names as in the file; they win over everything.
+        environ: defaults to the process environment. PINCITE_CONFIG names the TOML file.
+        config_file: defaults to PINCITE_CONFIG, then ./pincite.toml when it exists.
+
+    Raises SettingsError naming each wrong value and where it came from.
+    """
+    env = os.environ if environ is None else environ
+    from_file = _read_file(config_file, env)
+    from_env = _read_environ(env)
+    merged = _merge(_merge(from_file, from_env), overrides or {})
+    if merged.get("profile") == "cluster":
+        merged = _merge(_CLUSTER_DEFAULTS, merged)
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as error:
+        lines = [
+            f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}"
+            for detail in error.errors()
+        ]
+        raise SettingsError(
+            "these settings are wrong: " + "; ".join(lines),
+            hint="names are PINCITE_SECTION__NAME in the environment, [section] name in pincite.toml",
+        ) from error
+    if settings.profile == "cluster":
+        _require_cluster_secrets(settings)
+    return settings
+
+
+def settings_environ(settings: Settings) -> dict[str, str]:
+    """The settings as environment variables for a child process (secrets included).
+
+    Raises nothing; the result loads back to an equal object.
+    """
+    found: dict[str, str] = {}
+    for name, value in settings:
+        if isinstance(value, Section):
+            for inner, inner_value in value:
+                found[f"PINCITE_{name}__{inner}".upper()] = _to_text(inner_value)
+        else:
+            found[f"PINCITE_{name}".upper()] = _to_text(value)
+    return found
+
+
+def _to_text(value: object) -> str:
+
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple | list | dict):
+        return json.dumps(value)
+    return str(value)
+
+
+def _read_file(config_file: Path | None, env: Mapping[str, str]) -> dict[str, Any]:
+    path = config_file or (Path(env["PINCITE_CONFIG"]) if env.get("PINCITE_CONFIG") else None)
+    if path is None:
+        path = Path("pincite.toml")
+        if not path.is_file():
+            return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"cannot read the settings file {path}: {error}") from error
+
+
+def _read_environ(env: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    unknown: list[str] = []
+    for name, text in env.items():
+        if not name.upper().startswith("PINCITE_") or name.upper() in _RESERVED:
+            continue
+        if name.upper().startswith("PINCITE_TEST_"):  # switches of the test suite
+            continue
+        path = name.upper().removeprefix("PINCITE_").lower().split("__")
+        if not _place(found, path, text):
+            unknown.append(name)
+    if unknown:
+        raise SettingsError(
+            f"unknown settings in the environment: {', '.join(sorted(unknown))}",
+            hint="names are PINCITE_SECTION__NAME, for instance PINCITE_API__PORT",
+        )
+    return found
+
+
+def _place(found: dict[str, Any], path: list[str], text: str) -> bool:
+
+    fields: Mapping[str, Any] = Settings.model_fields
+    here = found
+    for step in path[:-1]:
+        inner = fields[step].annotation if step in fields else None
+        if not (isinstance(inner, type) and issubclass(inner, Section)):
+            return False
+        fields = inner.model_fields
+        here = here.setdefault(step, {})
+    last = path[-1]
+    if last not in fields:
+        return False
+    annotation = fields[last].annotation
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return False
+    is_structured = any(kind in str(annotation) for kind in ("dict[", "tuple["))
+    try:
+        here[last] = json.loads(text) if is_structured else text
+    except ValueError as error:
+        raise SettingsError(f"{'.'.join(path)} must be JSON: {error}") from error
+    return True
+
+
+def _merge(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in top.items():
+        below = merged.get(name)
+        if isinstance(below, Mapping) and isinstance(value, Mapping) and name != "buckets":
+            merged[name] = _merge(below, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def _require_cluster_secrets(settings: Settings) -> None:
+    missing = [
+        name
+        for name, value in {
+            "catalog.url": settings.catalog.url,
+            "objects.endpoint": settings.objects.endpoint,
+            "objects.access_key": settings.objects.access_key,
+            "objects.secret_key": settings.objects.secret_key.get_secret_value(),
+            "broker.url": settings.broker.url.get_secret_value(),
+            "index.url": settings.index.url,
+            "models.url": settings.models.url,
+        }.items()
+        if not value
+    ]
+    if missing:
+        raise SettingsError(
+            f"the cluster profile needs: {', '.join(missing)}",
+            hint="set them in the environment or pincite.toml; there are no defaults for these",
+        )
