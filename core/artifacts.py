@@ -1,9 +1,9 @@
 """What the pipeline derives from a file's bytes, kept in the artifact bucket.
 
-Everything about the same bytes of one tenant lies under `<tenant>/<sha256>/`, so that deleting the last
-document with these bytes is deleting one prefix:
+Everything about the same bytes of one tenant lies under `<tenant>/<sha256>/`, so that deleting
+the last document with these bytes is deleting one prefix:
 
-    original                                     the bytes themselves (a citation's version pins them)
+    original                                     the bytes (a citation's version pins them)
     elements/<parser fingerprint>/facts.json.gz  DocumentFacts
     elements/<parser fingerprint>/<first>-<last>.json.gz   list of Page, one object a parse part
     chunks/<chunker fingerprint>.json.gz         list of Chunk
@@ -16,11 +16,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from core.domain.access import Principal
 from core.domain.pages import (
     Chunk,
     DocumentFacts,
@@ -32,7 +30,12 @@ from core.domain.pages import (
     Rect,
     SourceSpan,
 )
-from core.ports.object_store import ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from core.domain.access import Principal
+    from core.ports.object_store import ObjectStore
 
 
 def content_prefix(tenant_id: str, sha256: str) -> str:

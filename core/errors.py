@@ -20,7 +20,7 @@
     |-- Conflict                CONFLICT
     |   |-- LeaseLost                            somebody else owns the part now
     |   |-- ObjectChanged                        the bytes are not the ones that were announced
-    |   |-- ManifestMismatch                     the index was built with another embedder or analyser
+    |   |-- ManifestMismatch                     the index has another embedder or analyser
     |   `-- AlreadyRunning
     |-- Overloaded              OVERLOADED       carries retry_after_s
     |-- Unavailable             UNAVAILABLE      a server we depend on does not answer: retried

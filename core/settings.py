@@ -1,7 +1,7 @@
 """One frozen settings object: arguments > environment > pincite.toml > profile defaults.
 
-Environment names are PINCITE_SECTION__NAME. Unknown PINCITE_* names are refused, since a silent typo
-is a setting that does nothing. There is no module-level object: each process builds one at its
+Environment names are PINCITE_SECTION__NAME. Unknown PINCITE_* names are refused, since a silent
+typo is a setting that does nothing. There is no module-level object: each process builds one at its
 entry point with `load_settings` and passes it down.
 """
 
@@ -218,7 +218,7 @@ def load_settings(
         ]
         raise SettingsError(
             "these settings are wrong: " + "; ".join(lines),
-            hint="names are PINCITE_SECTION__NAME in the environment, [section] name in pincite.toml",
+            hint="PINCITE_SECTION__NAME in the environment, [section] name in pincite.toml",
         ) from error
     if settings.profile == "cluster":
         _require_cluster_secrets(settings)

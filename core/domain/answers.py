@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from core.domain.pages import Location
-from core.domain.search import RetrievalScores
+if TYPE_CHECKING:
+    from core.domain.pages import Location
+    from core.domain.search import RetrievalScores
 
 SCHEMA_VERSION = 1
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 class DocumentStatus(StrEnum):
@@ -140,8 +143,8 @@ class LeasedPart:
 class PartResult:
     """What completing a part adds to the catalog, in one transaction.
 
-    `same_stage` parts join the open stage (the remaining page ranges, once the page count is known);
-    `next_stage` parts are added by whichever part closes the stage.
+    `same_stage` parts join the open stage (the remaining page ranges, once the page count is
+    known); `next_stage` parts are added by whichever part closes the stage.
     """
 
     same_stage: tuple[NewPart, ...] = ()

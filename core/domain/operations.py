@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from typing import TYPE_CHECKING
 
-from core.domain.access import Scope
-from core.domain.documents import DocumentStatus, Queue, Stage
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from core.domain.access import Scope
+    from core.domain.documents import DocumentStatus, Queue, Stage
 
 
 @dataclass(frozen=True, slots=True)

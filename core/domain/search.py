@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from core.domain.pages import Chunk
+if TYPE_CHECKING:
+    from core.domain.pages import Chunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,33 +5,35 @@ All writes are one transaction a call. Raises CatalogUnavailable when the databa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
-from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from core.domain.access import Principal, Scope
-from core.domain.documents import (
-    Accepted,
-    ActiveVersion,
-    DocumentRecord,
-    DocumentStatus,
-    IngestJob,
-    KnownObject,
-    LeasedPart,
-    NewPart,
-    ObservedObject,
-    PartResult,
-    Queue,
-)
-from core.domain.operations import (
-    CreatedKey,
-    DeadContent,
-    DeadGeneration,
-    Heartbeat,
-    IngestCounts,
-    OutboxMessage,
-)
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+    from core.domain.access import Principal, Scope
+    from core.domain.documents import (
+        Accepted,
+        ActiveVersion,
+        DocumentRecord,
+        DocumentStatus,
+        IngestJob,
+        KnownObject,
+        LeasedPart,
+        NewPart,
+        ObservedObject,
+        PartResult,
+        Queue,
+    )
+    from core.domain.operations import (
+        CreatedKey,
+        DeadContent,
+        DeadGeneration,
+        Heartbeat,
+        IngestCounts,
+        OutboxMessage,
+    )
 
 
 class IntakeCatalog(Protocol):
@@ -48,10 +50,10 @@ class IntakeCatalog(Protocol):
     ) -> Accepted:
         """Document, version, generation, job, first part and outbox row in ONE transaction.
 
-        A no-op (`is_new` False, naming the existing version) when the newest version of that key has
-        the same etag and size, or the same sha256, and is not deleted. A deleted document comes back
-        with a new version_seq; so does one whose bytes changed. The collection is the key's first
-        path segment (`default` at the root), created when new.
+        A no-op (`is_new` False, naming the existing version) when the newest version of that key
+        has the same etag and size, or the same sha256, and is not deleted. A deleted document comes
+        back with a new version_seq; so does one whose bytes changed. The collection is the key's
+        first path segment (`default` at the root), created when new.
         """
 
     def known_objects(self, principal: Principal, bucket: str) -> Iterator[KnownObject]:
@@ -90,8 +92,8 @@ class PartCatalog(Protocol):
         """Record the version's hash before artifacts are written.
 
         Returns None to go on, or the generation_id of the document's active generation when these
-        very bytes are what is already active under the same pipeline fingerprint (the new version is
-        then closed as a no-op and the part is done).
+        very bytes are what is already active under the same pipeline fingerprint (the new version
+        is then closed as a no-op and the part is done).
         Raises Conflict while artifacts of the same content are being purged (retry later).
         """
 
@@ -108,7 +110,7 @@ class PartCatalog(Protocol):
 
     def release(self, part: LeasedPart, *, retry_at: datetime, code: str, message: str) -> None:
         """Give the part back after a failure that may pass (a server was down): waiting, not due
-        before `retry_at`. When the part was not at fault (Unavailable) the attempt is given back."""
+        before `retry_at`. When the part was not at fault (Unavailable) the attempt is not counted."""
 
     def fail(
         self, part: LeasedPart, *, code: str, message: str, hint: str | None, is_final: bool
@@ -141,7 +143,7 @@ class Snapshot(Protocol):
         """Those of the given generations that are visible to the Principal in this snapshot."""
 
     def document(self, document_id: str) -> DocumentRecord:
-        """Raises NotFound (also for another tenant's, or a collection the Principal may not see)."""
+        """Raises NotFound (also for what the Principal may not see)."""
 
     def version(self, document_id: str, sha256: str | None = None) -> ActiveVersion:
         """The active version, or the one with that hash if its bytes are still kept.
@@ -196,7 +198,7 @@ class AccessCatalog(Protocol):
     def ensure_tenant(self, name: str) -> str:
         """The tenant's id, created when new."""
 
-    def create_key(
+    def create_key(  # noqa: PLR0913  # a key has that many facts
         self,
         tenant_id: str,
         *,

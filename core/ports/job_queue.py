@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from core.domain.documents import Queue
+if TYPE_CHECKING:
+    from core.domain.documents import Queue
 
 
 @dataclass(frozen=True, slots=True)

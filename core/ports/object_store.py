@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from core.domain.access import Principal
-from core.domain.documents import ObjectStat
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from core.domain.access import Principal
+    from core.domain.documents import ObjectStat
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class ObjectStore(Protocol):
         byte_range: tuple[int, int] | None = None,
         if_match: str | None = None,
     ) -> AbstractContextManager[ObjectStream]:
-        """Stream an object. `byte_range` is inclusive. Raises NotFound, ObjectChanged (if_match)."""
+        """Stream an object. `byte_range` is inclusive. Raises NotFound, ObjectChanged."""
 
     def read(self, principal: Principal, bucket: str, key: str) -> bytes:
         """A whole small object (artifacts). Raises NotFound."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from core.domain.access import Principal
-from core.domain.documents import ActiveVersion
-from core.domain.pages import Rect
+if TYPE_CHECKING:
+    from core.domain.access import Principal
+    from core.domain.documents import ActiveVersion
+    from core.domain.pages import Rect
 
 
 class PageRenderer(Protocol):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from core.domain.access import Principal
-from core.domain.search import IndexManifest, IndexPoint, LegResults, SearchFilter, SparseVector
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from core.domain.access import Principal
+    from core.domain.search import IndexManifest, IndexPoint, LegResults, SearchFilter, SparseVector
 
 
 class VectorIndex(Protocol):
