@@ -138,21 +138,18 @@ def licence_of(found: Distribution) -> str:
     Raises LicenceUnknownError when neither the expression, the classifiers nor the free text are
     understood.
     """
-    metadata = found.metadata
-    name = canonical(metadata["Name"])
+    facts = found.metadata.json  # header names in snake case
+    name = canonical(str(facts["name"]))
     if name in READ_BY_HAND:
         return READ_BY_HAND[name]
-    if "License-Expression" in metadata:
-        return metadata["License-Expression"]
+    if expression := facts.get("license_expression"):
+        return str(expression)
     classifiers = [
         line.rpartition(" :: ")[2]
-        for line in metadata.get_all("Classifier") or []
+        for line in facts.get("classifier", [])
         if line.startswith("License :: ") and not line.endswith("OSI Approved")
     ]
-    texts = [
-        *classifiers,
-        (metadata["License"] if "License" in metadata else "").split("\n")[0].strip(),
-    ]
+    texts = [*classifiers, str(facts.get("license", "")).partition("\n")[0].strip()]
     known = [SPDX_OF.get(text.lower(), text if text in SPDX_OF.values() else "") for text in texts]
     readable = sorted({licence for licence in known if licence})
     if not readable:
