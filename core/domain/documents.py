@@ -157,6 +157,7 @@ class PartResult:
     num_chunks: int | None = None
     num_terms: int | None = None
     warnings: tuple[str, ...] = ()
+    parser_fingerprint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
