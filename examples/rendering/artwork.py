@@ -42,7 +42,7 @@ def draw_art(name: str, theme: Theme, width: float) -> Any:
 
 def _pump(theme: Theme, width: float) -> Any:
     """Side view of a close-coupled end-suction pump with item numbers."""
-    drawing = Drawing(width, 200)
+    drawing = Drawing(width, 222)
     body = Group()
     body.translate(width / 2 - 190, 20)
     ink = {"strokeColor": _LINE, "strokeWidth": 1, "fillColor": _STEEL}

@@ -30,12 +30,16 @@ class SourceError(ValueError):
 
 @dataclass(frozen=True)
 class Heading:
+    """A heading of level 1 to 3."""
+
     level: int
     text: str
 
 
 @dataclass(frozen=True)
 class Para:
+    """A paragraph, or the caption of a figure."""
+
     text: str
 
 
@@ -50,12 +54,16 @@ class Clause:
 
 @dataclass(frozen=True)
 class Items:
+    """A bulleted or a numbered list."""
+
     items: tuple[str, ...]
     is_ordered: bool
 
 
 @dataclass(frozen=True)
 class Callout:
+    """A boxed note."""
+
     label: str
     text: str
 
@@ -101,6 +109,7 @@ class Source:
     blocks: tuple[Block, ...]
 
     def get(self, name: str, default: str = "") -> str:
+        """A value of the front matter."""
         return self.meta.get(name, default)
 
 
