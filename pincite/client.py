@@ -9,7 +9,6 @@ Errors come back as the PinciteError of their kind, with the server's message, h
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -30,6 +29,7 @@ from core.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
     from types import TracebackType
 
 _BY_STATUS: dict[int, type[PinciteError]] = {
@@ -48,7 +48,7 @@ _BY_STATUS: dict[int, type[PinciteError]] = {
 
 
 class Client:
-    """Thread-safe. Raises the PinciteError of the answer's status, Unavailable when nobody answers."""
+    """Thread-safe. Raises the PinciteError of the answer's status; Unavailable: nobody answers."""
 
     def __init__(self, base_url: str, key: str, *, timeout_s: float = 60.0) -> None:
         self.base_url = base_url
@@ -71,7 +71,7 @@ class Client:
         self._http.close()
 
     def add_document(self, path: Path, *, collection: str = "default") -> dict[str, Any]:
-        """Upload one file under its own name; the body is streamed. Returns the accepted version."""
+        """Upload one file under its own name, streamed. Returns the accepted version."""
         with path.open("rb") as body:
             return self._call(
                 "POST",
@@ -87,6 +87,10 @@ class Client:
 
     def document(self, document_id: str) -> dict[str, Any]:
         return self._call("GET", f"/v1/documents/{document_id}")
+
+    def page(self, document_id: str, number: int) -> dict[str, Any]:
+        """The stored text of one page, with its size and printed label."""
+        return self._call("GET", f"/v1/documents/{document_id}/pages/{number}")
 
     def delete_document(self, document_id: str) -> None:
         self._call("DELETE", f"/v1/documents/{document_id}")

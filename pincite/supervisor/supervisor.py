@@ -73,6 +73,7 @@ class Supervisor:
         self._began = time.monotonic()
         self._stop = threading.Event()
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        settings.data_dir.chmod(0o700)  # it may have been made by `models fetch`
         self._lock = lock_data_dir(settings.data_dir)
         self.secrets = load_or_create_secrets(settings.data_dir)
         self.ports = self._take_ports()

@@ -1,0 +1,47 @@
+"""`pincite serve api`: the one place where the query service meets the pipeline's fingerprints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.factory import Adapters
+from core.logging import setup_logging
+from ingest.intake import Intake
+from pincite import __version__
+from query.answers.answering import AnswerDeps
+from query.server import run_api
+from query.services import Services
+
+if TYPE_CHECKING:
+    from core.settings import Settings
+
+
+def main(settings: Settings) -> None:
+    """Serve until stopped."""
+    setup_logging(
+        level=settings.log.level, style=settings.log.format, service="api", version=__version__
+    )
+    run_api(build_services(settings))
+
+
+def build_services(settings: Settings) -> Services:
+    """The services of this process over its adapters (connected at first use)."""
+    adapters = Adapters(settings)
+    return Services(
+        settings=settings,
+        catalog=adapters.catalog,
+        store=adapters.object_store,
+        artifacts=adapters.artifacts,
+        renderer=adapters.page_renderer,
+        job_queue=adapters.job_queue,
+        answering=AnswerDeps(
+            catalog=adapters.catalog,
+            artifacts=adapters.artifacts,
+            index=adapters.vector_index,
+            embedder=adapters.embedder,
+            settings=settings,
+        ),
+        accept=Intake(adapters.catalog.intake, settings).accept,
+        close=adapters.close,
+        version=__version__,
+    )
