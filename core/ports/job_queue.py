@@ -24,3 +24,6 @@ class JobQueue(Protocol):
         """Announce a part; delivered at least once, maybe late, maybe never (the sweeper heals)."""
 
     def depth(self) -> BrokerDepth: ...
+
+    def check(self) -> None:
+        """Raises SettingsError for a broker that may drop messages when it is full."""

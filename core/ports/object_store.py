@@ -86,7 +86,8 @@ class ObjectStore(Protocol):
         """Delete all objects under a prefix; returns how many."""
 
     def list(self, principal: Principal, bucket: str, prefix: str = "") -> Iterator[ObjectStat]:
-        """All objects in key order; raises mid-way rather than end early when a page fails."""
+        """All objects, each once, in the order of the store (S3: by key; SeaweedFS: by path
+        segment); raises mid-way rather than end early when a page fails."""
 
     def ensure_bucket(self, bucket: str) -> None:
         """Create the bucket unless it exists."""

@@ -1,0 +1,292 @@
+"""Parse and chunk: from a file's bytes to stored pages, from pages to stored chunks.
+
+Every function can be run again at any point: what is stored under the content's hash and the
+pipeline's fingerprints is taken as it is, what is missing is made. So a later stage that finds a
+hole (an artifact was lost) fills it rather than fail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections import Counter
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from core.domain.documents import NewPart, PartResult, Stage
+from core.domain.pages import Chunk, DocumentFacts, Page, PageOutcome
+from core.errors import (
+    CorruptDocument,
+    DocumentTooLarge,
+    InternalError,
+    NeedsOcr,
+    NotFound,
+    ObjectChanged,
+    ParserTimedOut,
+    PinciteError,
+)
+from core.lexical.bm25 import count_terms
+from ingest.batching import chunk_parts, remaining_parse_parts, runs, split
+from ingest.chunking import chunk_document
+from ingest.part_run import StopRequested
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from core.domain.documents import ObjectStat
+    from ingest.part_run import PartRun
+
+_UNREADABLE = frozenset({PageOutcome.TIMED_OUT, PageOutcome.FAILED})
+_NEEDS_OCR = frozenset({PageOutcome.IMAGE_ONLY, PageOutcome.GARBAGE})
+_NOT_SEARCHABLE = _UNREADABLE | _NEEDS_OCR
+_PAGES_AT_ONCE = 8
+_MAX_WARNINGS = 100
+
+
+def parse(run: PartRun) -> PartResult | None:
+    """Pages first..last of the part, stored. None when the content turned out to be what is active
+    already: the catalog has closed the version by then."""
+    with _local_file(run) as path:
+        if not _settle_content(run, path):
+            return None
+        facts, pages = _stored_or_parsed(run, path, run.part.first, run.part.last)
+    return _parse_result(run, facts, pages)
+
+
+def chunk(run: PartRun) -> PartResult:
+    """All chunks of the document, stored."""
+    chunks = load_chunks(run)
+    settings = run.deps.settings.worker
+    languages = Counter(chunk.language for chunk in chunks)
+    return PartResult(
+        next_stage=chunk_parts(Stage.EMBED, len(chunks), settings.embed_chunks_per_part),
+        num_chunks=len(chunks),
+        num_terms=sum(count_terms(chunk.index_text, chunk.language) for chunk in chunks),
+        language=languages.most_common(1)[0][0],
+    )
+
+
+def load_chunks(run: PartRun) -> list[Chunk]:
+    """The document's chunks, made and stored when they are not there.
+
+    Raises NeedsOcr, CorruptDocument or ParserTimedOut for a document without any text.
+    """
+    info = run.deps.embedder.info()
+    artifacts = run.deps.artifacts
+    facts = _stored_facts(run)
+    if facts is not None:
+        name = _chunks_name(run, title_of(run, facts), info.max_tokens)
+        with suppress(NotFound):
+            return artifacts.read_chunks(run.principal, run.sha256, name)
+    facts, pages = _all_pages(run)
+    run.checkpoint()
+    title = title_of(run, facts)
+    if not any(page.text.strip() for page in pages):
+        raise _no_text(pages)
+    chunks = chunk_document(
+        pages,
+        facts,
+        title=title,
+        token_counter=run.deps.token_counter,
+        max_tokens=info.max_tokens,
+        settings=run.deps.settings.chunker,
+    )
+    if not chunks:
+        raise _no_text(pages)
+    name = _chunks_name(run, title, info.max_tokens)
+    artifacts.write_chunks(run.principal, run.sha256, name, chunks)
+    return list(chunks)
+
+
+def load_title(run: PartRun) -> str:
+    """The title as the chunks were made with it."""
+    facts = _stored_facts(run)
+    return title_of(run, facts if facts is not None else _all_pages(run)[0])
+
+
+def title_of(run: PartRun, facts: DocumentFacts) -> str:
+    """The document's own title, else its file name without the ending."""
+    return facts.title or PurePosixPath(run.part.key).stem
+
+
+def _chunks_name(run: PartRun, title: str, max_tokens: int) -> str:
+    """Chunks depend on the pages, the rules, the embedder's limit and the title in their prefix."""
+    parts = (run.fingerprint.parser, run.fingerprint.chunker, max_tokens, title)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+@contextmanager
+def _local_file(run: PartRun) -> Iterator[Path]:
+    """The part's bytes in a private folder that is gone afterwards.
+
+    The first part reads the object itself, of exactly the announced etag; later ones read the copy
+    that the first one kept, so that a replaced object cannot mix two files into one version.
+    """
+    deps = run.deps
+    source = None if _is_first(run) else _original(run)
+    if source is None:
+        source = _announced(run)
+    max_bytes = deps.settings.parser.max_file_bytes
+    if source.size_bytes > max_bytes:
+        raise DocumentTooLarge(
+            f"the file has {source.size_bytes} bytes, more than {max_bytes}",
+            hint="raise parser.max_file_bytes",
+        )
+    with tempfile.TemporaryDirectory(prefix="pincite-", dir=deps.temp_dir) as folder:
+        path = Path(folder) / "document"
+        found = deps.object_store.download(run.principal, source, path, max_bytes=max_bytes)
+        if run.part.sha256 not in {None, found.sha256}:
+            raise InternalError("the store gave other bytes than were uploaded under this etag")
+        run.part = replace(run.part, sha256=found.sha256)
+        run.progress()
+        yield path
+
+
+def _is_first(run: PartRun) -> bool:
+    return run.part.first == 1
+
+
+def _announced(run: PartRun) -> ObjectStat:
+    part = run.part
+    stat = run.deps.object_store.head(run.principal, part.bucket, part.key)
+    if stat is None or stat.etag != part.etag:
+        raise ObjectChanged("the object was replaced or deleted since it was announced")
+    return stat
+
+
+def _original(run: PartRun) -> ObjectStat | None:
+    artifacts = run.deps.artifacts
+    key = artifacts.original_key(run.principal, run.sha256)
+    return run.deps.object_store.head(run.principal, artifacts.bucket, key)
+
+
+def _settle_content(run: PartRun, path: Path) -> bool:
+    """Tell the catalog the hash (before any artifact exists, so that a purge sees it), then keep
+    the bytes. False when nothing is left to do."""
+    if _is_first(run):
+        same = run.deps.catalog.parts.set_content(run.part, sha256=run.sha256, etag=run.part.etag)
+        if same is not None:
+            return False
+    kept = _original(run)
+    if kept is None or kept.size_bytes != path.stat().st_size:
+        artifacts = run.deps.artifacts
+        with path.open("rb") as file:
+            run.deps.object_store.put(
+                run.principal,
+                artifacts.bucket,
+                artifacts.original_key(run.principal, run.sha256),
+                file,
+            )
+    return True
+
+
+def _stored_or_parsed(
+    run: PartRun, path: Path, first: int, last: int
+) -> tuple[DocumentFacts, list[Page]]:
+    """The pages of a range from its start, as many as the part's time allowed; never none.
+
+    Pages are stored every few, so that a killed worker repeats little, and a part of slow pages
+    stays far from the hard limit.
+    """
+    artifacts, parser = run.deps.artifacts, run.fingerprint.parser
+    facts = _stored_facts(run)
+    stored: dict[int, Page] = {}
+    if facts is not None:
+        last = min(last, facts.page_count)
+        stored = artifacts.read_pages(run.principal, run.sha256, parser, range(first, last + 1))
+    missing = [number for number in range(first, last + 1) if number not in stored]
+    for low, high in split(runs(missing), _PAGES_AT_ONCE):
+        if facts is not None and low > facts.page_count:
+            break
+        if low > first and run.is_time_to_stop():
+            last = low - 1
+            break
+        parsed = run.deps.parser.parse(path, low, high, lambda _page: run.progress())
+        if facts is None:
+            facts = parsed.facts
+            artifacts.write_facts(run.principal, run.sha256, parser, facts)
+        if parsed.pages:
+            artifacts.write_pages(run.principal, run.sha256, parser, parsed.pages)
+        stored |= {page.number: page for page in parsed.pages}
+    assert facts is not None
+    pages = [stored[number] for number in sorted(stored) if number <= last]
+    if not pages:
+        raise CorruptDocument("the file has no such pages", first=first, last=last)
+    return facts, pages
+
+
+def _parse_result(run: PartRun, facts: DocumentFacts, pages: list[Page]) -> PartResult:
+    """Raises ParserTimedOut when the part is the whole document and no page of it could be read."""
+    part, settings = run.part, run.deps.settings.parser
+    last_done = pages[-1].number
+    if len(pages) == facts.page_count and all(page.outcome in _UNREADABLE for page in pages):
+        raise _no_text(pages)
+    if part.page_count is None:  # the first part to learn how many pages there are
+        rest = remaining_parse_parts(facts.page_count, last_done, settings.pages_per_part)
+    elif last_done < part.last:  # out of time
+        rest = remaining_parse_parts(part.last, last_done, settings.pages_per_part)
+    else:
+        rest = ()
+    return PartResult(
+        same_stage=rest,
+        next_stage=(NewPart(Stage.CHUNK, 0, 0),),
+        page_count=facts.page_count,
+        title=title_of(run, facts),
+        language=facts.language,
+        failed_pages=tuple(page.number for page in pages if page.outcome in _NOT_SEARCHABLE),
+        num_pages_done=len(pages),
+        warnings=_warnings(facts, pages) if _is_first(run) else _warnings(None, pages),
+        parser_fingerprint=run.fingerprint.parser,
+    )
+
+
+def _warnings(facts: DocumentFacts | None, pages: list[Page]) -> tuple[str, ...]:
+    """Reasons by page, as `page 7: image_only`, and what the parser said; each once."""
+    found = list(facts.warnings) if facts else []
+    for page in pages:
+        if page.outcome in _NOT_SEARCHABLE:
+            found.append(f"page {page.number}: {page.outcome}")
+        found += [f"page {page.number}: {warning}" for warning in page.warnings]
+    return tuple(dict.fromkeys(found))[:_MAX_WARNINGS]
+
+
+def _stored_facts(run: PartRun) -> DocumentFacts | None:
+    try:
+        return run.deps.artifacts.read_facts(run.principal, run.sha256, run.fingerprint.parser)
+    except NotFound:
+        return None
+
+
+def _all_pages(run: PartRun) -> tuple[DocumentFacts, list[Page]]:
+    """Every page of the document. Those that were lost since are parsed again."""
+    facts = _stored_facts(run)
+    if facts is not None:
+        stored = run.deps.artifacts.read_pages(run.principal, run.sha256, run.fingerprint.parser)
+        if len(stored) >= facts.page_count:
+            return facts, [stored[number] for number in sorted(stored)]
+    with _local_file(run) as path:
+        last = facts.page_count if facts else run.part.page_count or 1
+        facts, pages = _stored_or_parsed(run, path, 1, last)
+    if len(pages) < facts.page_count:
+        raise StopRequested
+    return facts, pages
+
+
+def _no_text(pages: Sequence[Page]) -> PinciteError:
+    """Why a document without any text is not searchable: never `ready` with nothing in it."""
+    outcomes = Counter(page.outcome for page in pages)
+    if any(outcomes[outcome] for outcome in _NEEDS_OCR):
+        return NeedsOcr(
+            "the pages are pictures, or their fonts map to no characters",
+            hint="run the file through an OCR program and put the result in its place",
+            num_pages=len(pages),
+        )
+    if any(outcomes[outcome] for outcome in _UNREADABLE):
+        return ParserTimedOut("no page of the file could be read in time", num_pages=len(pages))
+    return CorruptDocument(
+        "the file has pages but nothing is on them",
+        hint="open it in a viewer; if text shows there, please report the file",
+        num_pages=len(pages),
+    )

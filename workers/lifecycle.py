@@ -1,0 +1,45 @@
+"""The worker process: `run_worker` starts it and returns when it was told to stop.
+
+On SIGTERM (or SIGINT) the pool's children are told through shared memory, hand their parts back at
+the next page or batch, and the worker ends as soon as none is busy, at the latest after Celery's
+soft shutdown time. What is killed outright is found by the catalog's leases."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from core.errors import BrokerUnavailable
+from core.factory import Adapters
+from core.logging import get_logger, setup_logging
+
+if TYPE_CHECKING:
+    from core.settings import Settings
+
+LIVENESS_FILE = "worker.alive"
+
+_log = get_logger(__name__)
+
+
+def run_worker(settings: Settings) -> int:
+    """Work until told to stop; the exit status.
+
+    Raises SettingsError for a broker that may lose messages, CatalogUnavailable when the schema
+    cannot be brought up to date.
+    """
+    # Celery reads it when it is imported: a supervisor's SIGTERM then means "finish softly".
+    os.environ.setdefault("REMAP_SIGTERM", "SIGQUIT")
+    from workers.pool import start_pool
+
+    setup_logging(level=settings.log.level, style=settings.log.format, service="worker")
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    adapters = Adapters(settings)  # this process's own: the children make theirs after the fork
+    try:
+        adapters.catalog.migrate()
+        with suppress(BrokerUnavailable):  # Celery waits for it, and says so
+            adapters.job_queue.check()
+    finally:
+        adapters.close()
+    _log.info("worker.starting", concurrency=settings.worker.concurrency)
+    return start_pool(settings, settings.data_dir / LIVENESS_FILE)
