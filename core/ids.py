@@ -14,7 +14,7 @@ import uuid_utils
 
 _GENERATION_SPACE = uuid.UUID("5b1f1f64-6b0e-5d53-9c35-0f6a0b6c7f11")
 _PREFIXES = ("doc", "job", "part", "ans", "conv", "key", "ten", "usr", "col", "req")
-_PATTERN = re.compile(r"^(?P<prefix>[a-z]+)_(?P<hex>[0-9a-f]{32})$")
+_PATTERN = re.compile(r"(?P<prefix>[a-z]+)_[0-9a-f]{32}")
 
 
 def _new(prefix: str) -> str:
@@ -63,7 +63,7 @@ def new_request_id() -> str:
 
 def is_id(value: str, prefix: str) -> bool:
     """Whether `value` is a well-formed id of that kind (`prefix` without the underscore)."""
-    match = _PATTERN.match(value)
+    match = _PATTERN.fullmatch(value)
     return prefix in _PREFIXES and match is not None and match["prefix"] == prefix
 
 

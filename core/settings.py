@@ -10,13 +10,23 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+from pydantic_settings import SettingsError as PydanticSettingsError
 
 from core.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SOURCE_URL = "https://github.com/pincite/pincite"
 _CORES = os.cpu_count() or 2
@@ -152,7 +162,17 @@ class LogSettings(Section):
     format: Literal["auto", "json", "console"] = "auto"
 
 
-class Settings(Section):
+class Settings(BaseSettings):
+    """All of them. `profile` only picks defaults; no code branches on it."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="forbid",
+        env_prefix="PINCITE_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+    )
+
     profile: Literal["embedded", "cluster"] = "embedded"
     data_dir: Path = Path(".pincite")
     tenant: str = Field("default", description="the tenant of the embedded stack")
@@ -180,37 +200,40 @@ class Settings(Section):
     def models_dir(self) -> Path:
         return self.data_dir / "models"
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, environment, file, profile defaults; no .env file and no secrets directory."""
+        del dotenv_settings, file_secret_settings
+        file = TomlConfigSettingsSource(settings_cls, _config_file())
+        sources = (init_settings, env_settings, file)
+        profile = next((p for source in sources if (p := source().get("profile"))), None)
+        defaults = _CLUSTER_DEFAULTS if profile == "cluster" else {}
+        return (*sources, InitSettingsSource(settings_cls, defaults))
 
-_CLUSTER_DEFAULTS: dict[str, dict[str, Any]] = {
+
+_CLUSTER_DEFAULTS: dict[str, Any] = {
     "objects": {"reconcile_s": 300.0},
     "api": {"host": "0.0.0.0", "port": 8000},  # a container's own address
 }
-_RESERVED = frozenset({"PINCITE_CONFIG"})
+_CONFIG_VARIABLE = "PINCITE_CONFIG"  # names the settings file
+_TEST_PREFIX = "PINCITE_TEST_"  # switches of the test suite
 
 
-def load_settings(
-    overrides: Mapping[str, Any] | None = None,
-    *,
-    environ: Mapping[str, str] | None = None,
-    config_file: Path | None = None,
-) -> Settings:
-    """Build the settings of this process.
+def load_settings(overrides: Mapping[str, Any] | None = None) -> Settings:
+    """The settings of this process; `overrides` are nested names as in the file.
 
-    Args:
-        overrides: nested names as in the file; they win over everything.
-        environ: defaults to the process environment. PINCITE_CONFIG names the TOML file.
-        config_file: defaults to PINCITE_CONFIG, then ./pincite.toml when it exists.
-
-    Raises SettingsError naming each wrong value and where it came from.
+    Raises SettingsError naming each wrong value, unknown name or unreadable file.
     """
-    env = os.environ if environ is None else environ
-    from_file = _read_file(config_file, env)
-    from_env = _read_environ(env)
-    merged = _merge(_merge(from_file, from_env), overrides or {})
-    if merged.get("profile") == "cluster":
-        merged = _merge(_CLUSTER_DEFAULTS, merged)
+    _refuse_unknown_names()
     try:
-        settings = Settings.model_validate(merged)
+        settings = Settings(**(overrides or {}))
     except ValidationError as error:
         lines = [
             f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}"
@@ -220,16 +243,16 @@ def load_settings(
             "these settings are wrong: " + "; ".join(lines),
             hint="PINCITE_SECTION__NAME in the environment, [section] name in pincite.toml",
         ) from error
+    except (PydanticSettingsError, OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"the settings cannot be read: {error}") from error
     if settings.profile == "cluster":
         _require_cluster_secrets(settings)
     return settings
 
 
 def settings_environ(settings: Settings) -> dict[str, str]:
-    """The settings as environment variables for a child process (secrets included).
-
-    Raises nothing; the result loads back to an equal object.
-    """
+    """The settings as environment variables for a child process, secrets included; they load back
+    to an equal object."""
     found: dict[str, str] = {}
     for name, value in settings:
         if isinstance(value, Section):
@@ -241,80 +264,48 @@ def settings_environ(settings: Settings) -> dict[str, str]:
 
 
 def _to_text(value: object) -> str:
-
     if isinstance(value, SecretStr):
         return value.get_secret_value()
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, tuple | list | dict):
+    if isinstance(value, tuple | dict):
         return json.dumps(value)
     return str(value)
 
 
-def _read_file(config_file: Path | None, env: Mapping[str, str]) -> dict[str, Any]:
-    path = config_file or (Path(env["PINCITE_CONFIG"]) if env.get("PINCITE_CONFIG") else None)
-    if path is None:
-        path = Path("pincite.toml")
-        if not path.is_file():
-            return {}
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"cannot read the settings file {path}: {error}") from error
+def _config_file() -> Path:
+    return Path(os.environ.get(_CONFIG_VARIABLE) or "pincite.toml")
 
 
-def _read_environ(env: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    unknown: list[str] = []
-    for name, text in env.items():
-        if not name.upper().startswith("PINCITE_") or name.upper() in _RESERVED:
-            continue
-        if name.upper().startswith("PINCITE_TEST_"):  # switches of the test suite
-            continue
-        path = name.upper().removeprefix("PINCITE_").lower().split("__")
-        if not _place(found, path, text):
-            unknown.append(name)
+def _refuse_unknown_names() -> None:
+    """pydantic-settings ignores an unknown top-level name; a typo would silently do nothing."""
+    unknown = [
+        name
+        for name in os.environ
+        if name.upper().startswith("PINCITE_")
+        and not name.upper().startswith(_TEST_PREFIX)
+        and name.upper() != _CONFIG_VARIABLE
+        and not _is_known(name.upper().removeprefix("PINCITE_").lower())
+    ]
     if unknown:
         raise SettingsError(
             f"unknown settings in the environment: {', '.join(sorted(unknown))}",
             hint="names are PINCITE_SECTION__NAME, for instance PINCITE_API__PORT",
         )
-    return found
+    named = os.environ.get(_CONFIG_VARIABLE)
+    if named and not Path(named).is_file():
+        raise SettingsError(f"{_CONFIG_VARIABLE}: there is no file {named}")
 
 
-def _place(found: dict[str, Any], path: list[str], text: str) -> bool:
-
-    fields: Mapping[str, Any] = Settings.model_fields
-    here = found
-    for step in path[:-1]:
-        inner = fields[step].annotation if step in fields else None
-        if not (isinstance(inner, type) and issubclass(inner, Section)):
-            return False
-        fields = inner.model_fields
-        here = here.setdefault(step, {})
-    last = path[-1]
-    if last not in fields:
+def _is_known(path: str) -> bool:
+    first, _, second = path.partition("__")
+    field = Settings.model_fields.get(first)
+    if field is None:
         return False
-    annotation = fields[last].annotation
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return False
-    is_structured = any(kind in str(annotation) for kind in ("dict[", "tuple["))
-    try:
-        here[last] = json.loads(text) if is_structured else text
-    except ValueError as error:
-        raise SettingsError(f"{'.'.join(path)} must be JSON: {error}") from error
-    return True
-
-
-def _merge(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for name, value in top.items():
-        below = merged.get(name)
-        if isinstance(below, Mapping) and isinstance(value, Mapping) and name != "buckets":
-            merged[name] = _merge(below, value)
-        else:
-            merged[name] = value
-    return merged
+    section = field.annotation
+    if isinstance(section, type) and issubclass(section, Section):
+        return second in section.model_fields
+    return not second
 
 
 def _require_cluster_secrets(settings: Settings) -> None:

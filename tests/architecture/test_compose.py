@@ -122,11 +122,12 @@ def test_only_the_api_leaves_the_inner_network(compose: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))
-def test_every_setting_exists_and_loads(compose: dict[str, Any], role: str) -> None:
-    environment = {
-        name: interpolated(text) for name, text in compose["services"][role]["environment"].items()
-    }
-    settings = load_settings(environ=environment)
+def test_every_setting_exists_and_loads(
+    compose: dict[str, Any], role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in compose["services"][role]["environment"].items():
+        monkeypatch.setenv(name, interpolated(text))
+    settings = load_settings()
     assert settings.models.api_key.get_secret_value() == "secret-models_api_key"
     if role != "models":
         assert settings.profile == "cluster"
