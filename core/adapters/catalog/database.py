@@ -140,7 +140,9 @@ def insert_new(tx: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) 
         return 0
     make = postgresql.insert if tx.dialect.name == "postgresql" else sqlite.insert
     values = [dict(row) for row in rows]
-    return tx.execute(make(table).values(values).on_conflict_do_nothing()).rowcount
+    statement = make(table).values(values).on_conflict_do_nothing()
+    # Without the option the number of inserted rows is not kept.
+    return tx.execute(statement.execution_options(preserve_rowcount=True)).rowcount
 
 
 def clean(text: str, max_chars: int = 2_000) -> str:
