@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from core.errors import PinciteError
@@ -176,7 +177,7 @@ class Sweeper:
             Chore(
                 f"reconcile:{bucket}",
                 objects.reconcile_s,
-                lambda bucket=bucket: self._reconcile(bucket),
+                partial(self._reconcile, bucket),
                 max_duty=_RECONCILE_DUTY,
             )
             for bucket in self._adapters.tenant_ids

@@ -11,6 +11,7 @@ from core.logging import get_logger
 
 if TYPE_CHECKING:
     from core.artifacts import Artifacts
+    from core.domain.search import SparseVector
     from core.ports.catalog import Catalog
     from core.ports.clock import Clock
     from core.ports.vector_index import VectorIndex
@@ -107,12 +108,14 @@ class Upkeep:
             return 0
         num_points = 0
         for tenant_id in self.catalog.operations.tenants():
-            num_points += self.vector_index.reencode(
-                _principal(tenant_id), average, encode_document
-            )
+            num_points += self.vector_index.reencode(_principal(tenant_id), average, _encode)
         _log.info("lexical.refreshed", num_points=num_points, average_terms=round(average, 1))
         return num_points
 
 
 def _principal(tenant_id: str) -> Principal:
     return Principal.system(tenant_id, "sweeper")
+
+
+def _encode(index_text: str, language: str, average_terms: float) -> SparseVector:
+    return encode_document(index_text, language, average_terms)

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from celery import Celery
-from kombu import Exchange
-from kombu import Queue as KombuQueue
+from kombu.entity import Exchange
+from kombu.entity import Queue as KombuQueue
 from kombu.exceptions import KombuError
-from kombu.exceptions import OperationalError as BrokerError
+from redis.exceptions import RedisError
 
 from core.domain.documents import Queue
 from core.errors import BrokerUnavailable, SettingsError
@@ -63,9 +63,10 @@ def create_celery(broker_url: str) -> Celery:
     app.conf.update(_CELERY_SETTINGS)
     if is_redis(broker_url):
         app.conf.update(_REDIS_SETTINGS)
-    exchange = Exchange("pincite", type="direct")
+    exchange = Exchange("pincite", type="direct")  # type: ignore[no-untyped-call]
     app.conf.task_queues = [
-        KombuQueue(queue.value, exchange, routing_key=queue.value) for queue in Queue
+        KombuQueue(queue.value, exchange, routing_key=queue.value)  # type: ignore[no-untyped-call]
+        for queue in Queue
     ]
     app.conf.task_default_queue = Queue.BULK.value
     app.conf.task_default_exchange = exchange.name
@@ -134,12 +135,6 @@ class CeleryJobQueue:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except (BrokerError, KombuError, OSError, *_client_errors()) as error:
+    except (KombuError, RedisError, OSError) as error:
         # The message may carry the broker's address: only its type is told.
         raise BrokerUnavailable(f"the broker did not answer ({type(error).__name__})") from error
-
-
-def _client_errors() -> tuple[type[Exception], ...]:
-    from redis.exceptions import RedisError
-
-    return (RedisError,)

@@ -1,5 +1,7 @@
 """An object store in memory, with the faults a real one can have."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
