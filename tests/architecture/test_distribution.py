@@ -36,7 +36,7 @@ def pins() -> dict[str, str]:
 def test_constraints_are_exact_sorted_and_name_no_place() -> None:
     lines = [line for line in CONSTRAINTS.splitlines() if not line.startswith("#")]
     assert [line for line in lines if not EXACT_PIN.fullmatch(line)] == []
-    assert lines == sorted(lines, key=lambda line: line.split("==")[0])
+    assert lines == sorted(lines), "LC_ALL=C sort"
     assert len(lines) == len(pins())
 
 
