@@ -45,7 +45,8 @@ def misplaced_code(tree: ast.Module) -> list[str]:
 def test_modules_and_functions_stay_under_the_caps(path: Path) -> None:
     num_lines = len(source(path).splitlines())
     assert num_lines <= MAX_MODULE_LINES, f"{num_lines} lines: split by what it serves"
-    assert not long_functions(syntax_tree(path), MAX_FUNCTION_LINES)
+    if "versions" not in path.parts:  # a migration is a frozen list of tables
+        assert not long_functions(syntax_tree(path), MAX_FUNCTION_LINES)
 
 
 @pytest.mark.parametrize(
