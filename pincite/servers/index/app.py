@@ -21,7 +21,7 @@ from core.errors import InternalError, PinciteError, TimedOut
 from pincite.servers.index.access import Access, AccessGate
 from pincite.servers.index.call import Call
 from pincite.servers.index.endpoints import ENDPOINTS, Endpoint
-from pincite.servers.index.errors import UnknownEndpoint, http_status
+from pincite.servers.index.errors import BadRequest, UnknownEndpoint, http_status
 from pincite.servers.index.metrics import IndexMetrics
 from pincite.servers.index.requests import (
     Parameters,
@@ -128,6 +128,8 @@ def _work(
     endpoint: Endpoint, adapter: TypeAdapter[Any] | None, call: Call, content: bytes
 ) -> Callable[[], Any]:
     def work() -> Any:
+        if adapter is None and content:
+            raise BadRequest("Wrong input: this endpoint takes no body")
         body = None if adapter is None else parse_body(adapter, content)
         return endpoint.perform(replace(call, body=body))
 

@@ -109,10 +109,14 @@ class Collection:
                 _guarded(lambda shard: shard.flush(), self._shard)
                 self._num_flushed = self._num_updates
 
-    def close(self) -> None:
-        """Wait for everybody inside, flush and close the shard. Twice is harmless."""
+    def close(self, *, keep: bool = True) -> None:
+        """Wait for everybody inside, flush (when it is to be kept) and close the shard.
+
+        Twice is harmless.
+        """
         if self.gate.close():
-            self.flush()
+            if keep:
+                self.flush()
             self._shard.close()
 
 
@@ -123,9 +127,9 @@ def create_shard(path: Path, config: edge.EdgeConfig) -> edge.EdgeShard:
     return shard
 
 
-def load_shard(path: Path, search_threads: int | None) -> edge.EdgeShard:
-    """Open a shard, replaying its log. Raises InternalError when it cannot be read."""
-    config = edge.EdgeConfig(max_search_threads=search_threads)
+def load_shard(path: Path, config: edge.EdgeConfig) -> edge.EdgeShard:
+    """Open a shard, replaying its log. Raises InternalError when it cannot be read, or when its
+    vectors are not those of the configuration."""
     return _guarded(lambda _: edge.EdgeShard.load(str(path), config), None)
 
 

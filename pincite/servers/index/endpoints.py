@@ -125,7 +125,7 @@ ENDPOINTS: Final = (
         "POST",
         f"{_POINTS}/query/groups",
         points.query_groups,
-        wire.QueryGroupsRequest,
+        Any,
         READ_PARAMETERS,
     ),
     Endpoint("GET", f"{_POINTS}/{{id}}", points.retrieve_one, None, READ_PARAMETERS),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import Any, Final
 
+import numpy
 import qdrant_edge as edge
 from qdrant_client.http import models as wire
 
@@ -32,6 +33,8 @@ def edge_filter(given: wire.Filter | None) -> edge.Filter | None:
 def _min_should(given: wire.MinShould | None) -> edge.MinShould | None:
     if given is None:
         return None
+    if given.min_count < 1:
+        raise BadRequest("Wrong input: min_should.min_count must be 1 or larger")
     conditions = [_condition(item) for item in given.conditions]
     with reading_values():
         return edge.MinShould(conditions, given.min_count)
@@ -65,8 +68,14 @@ def _field(condition: wire.FieldCondition) -> edge.FieldCondition:
     return edge.FieldCondition(condition.key, is_null=test)
 
 
+def _match_value(value: bool | int | str) -> Any:
+    # The edge library tries an integer before a boolean, so it reads True as 1 and finds nothing;
+    # numpy's boolean is not an integer to it.
+    return numpy.bool_(value) if isinstance(value, bool) else value
+
+
 _MATCHES: Final[dict[type, Callable[[Any], edge.MatchType]]] = {
-    wire.MatchValue: lambda m: edge.MatchValue(m.value),
+    wire.MatchValue: lambda m: edge.MatchValue(_match_value(m.value)),
     wire.MatchAny: lambda m: edge.MatchAny(m.any),
     wire.MatchExcept: lambda m: edge.MatchExcept(m.except_),
     wire.MatchText: lambda m: edge.MatchText(m.text),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import qdrant_edge as edge
@@ -51,6 +51,7 @@ def upsert(call: Call) -> dict[str, Any]:
     """PUT /collections/{name}/points: list and batch shapes"""
     with call.store.use(call.name) as collection:
         points = edge_points(call.body, collection.schema)
+        _require_some(points)
         condition = edge_filter(call.body.update_filter)
         mode = _MODES[call.body.update_mode]
         return updated(
@@ -79,7 +80,14 @@ def _selected(body: Any) -> tuple[list[PointId], edge.Filter | None]:
         raise BadRequest(
             "Wrong input: Either list of point ids or filter must be provided, and not both"
         )
+    if points is not None:
+        _require_some(points)
     return edge_ids(points or []), edge_filter(condition)
+
+
+def _require_some(items: Sequence[Any]) -> None:
+    if not items:
+        raise BadRequest("Wrong input: Empty update request")
 
 
 def _change(
@@ -144,6 +152,7 @@ def clear_payload(call: Call) -> dict[str, Any]:
 
 def update_vectors(call: Call) -> dict[str, Any]:
     """PUT /collections/{name}/points/vectors"""
+    _require_some(call.body.points)
     with call.store.use(call.name) as collection:
         changes = [
             edge.PointVectors(edge_id(item.id), edge_vectors(item.vector, collection.schema))
@@ -164,6 +173,7 @@ def update_vectors(call: Call) -> dict[str, Any]:
 def delete_vectors(call: Call) -> dict[str, Any]:
     """POST /collections/{name}/points/vectors/delete"""
     names = call.body.vector
+    _require_some(names)
     with call.store.use(call.name) as collection:
         for name in names:
             collection.schema.require(name)

@@ -90,15 +90,15 @@ class IndexStore:
         self._view = _View(state, loaded)
         for record in state.collections.values():
             path = self._shard_path(record.directory)
+            body = wire.CreateCollection.model_validate(record.config)
             try:
-                shard = load_shard(path, self._search_threads)
+                shard = load_shard(path, edge_config(body, self._search_threads))
             except InternalError as error:
                 raise BrokenRegistry(
                     f"cannot load the shard of collection `{record.name}` in {path}: {error}",
                     hint="move the data directory away and rebuild the index from the catalog",
                 ) from error
-            schema = vector_schema(wire.CreateCollection.model_validate(record.config))
-            loaded[record.name] = Collection(record, schema, shard)
+            loaded[record.name] = Collection(record, vector_schema(body), shard)
 
     @property
     def _registry_path(self) -> Path:
@@ -161,7 +161,7 @@ class IndexStore:
                     {**self._view.loaded, name: collection},
                 )
             except OSError:
-                collection.close()
+                collection.close(keep=False)
                 shutil.rmtree(path, ignore_errors=True)
                 raise
 
@@ -182,7 +182,7 @@ class IndexStore:
                 ),
                 {key: item for key, item in self._view.loaded.items() if key != name},
             )
-        collection.close()
+        collection.close(keep=False)
         shutil.rmtree(self._shard_path(collection.record.directory), ignore_errors=True)
         return True
 
