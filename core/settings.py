@@ -103,7 +103,7 @@ class ChunkerSettings(Section):
 
 class WorkerSettings(Section):
     concurrency: int = Field(1, ge=1)
-    lease_s: float = 120.0
+    lease_s: float = Field(60.0, gt=0, description="renewed on progress; a killed worker costs this")
     max_attempts: int = Field(3, ge=1)
     retry_base_s: float = 2.0
     republish_after_s: float = Field(
