@@ -142,9 +142,9 @@ class FakeObjectStore:
     def ensure_bucket(self, bucket: str) -> None:
         self._buckets.setdefault(bucket, {})
 
-    def keys(self, bucket: str) -> list[str]:
+    def keys(self, bucket: str) -> tuple[str, ...]:
         """What lies in a bucket, whatever the tenant: for assertions."""
-        return sorted(self._buckets[bucket])
+        return tuple(sorted(self._buckets[bucket]))
 
     def _find(self, bucket: str, key: str, if_match: str | None) -> StoredObject:
         found = self._buckets[bucket].get(key)

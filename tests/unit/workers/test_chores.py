@@ -1,6 +1,7 @@
 """Each chore at its own pace; a broken one is tried ever less often and never stops the others."""
 
 import itertools
+from functools import partial
 
 from core.errors import BrokerUnavailable
 from tests.fakes.clock import FakeClock
@@ -16,7 +17,7 @@ def ticking(clock: FakeClock, schedule: Schedule, seconds: float, step_s: float 
 def test_every_chore_keeps_its_own_pace() -> None:
     clock = FakeClock()
     runs: list[str] = []
-    chores = [Chore(name, every, lambda name=name: runs.append(name)) for name, every in
+    chores = [Chore(name, every, partial(runs.append, name)) for name, every in
               (("often", 1.0), ("seldom", 5.0))]  # fmt: skip
     ticking(clock, Schedule(chores, clock), 10.0)
     assert (runs.count("often"), runs.count("seldom")) == (10, 2)
@@ -40,7 +41,7 @@ def test_hurry_brings_one_chore_forward() -> None:
     clock = FakeClock()
     runs: list[str] = []
     names = ("one", "two")
-    chores = [Chore(name, 100.0, lambda name=name: runs.append(name)) for name in names]
+    chores = [Chore(name, 100.0, partial(runs.append, name)) for name in names]
     schedule = Schedule(chores, clock)
     schedule.tick()
     schedule.hurry("two")
