@@ -108,7 +108,7 @@ def _handler(endpoint: Endpoint, metrics: IndexMetrics) -> Callable[[Request], A
             parameters = read_parameters(request.query_params.multi_items(), endpoint.parameters)
             call = Call(request.app.state.store, request.path_params, parameters)
             work = _work(endpoint, adapter, call, content)
-            response = answer(await _in_thread(request.app, work, parameters), started)
+            response = answer(await in_thread(request.app, work, parameters), started)
         except PinciteError as error:
             response = refusal(error, started)
             if http_status(error) >= 500:
@@ -136,14 +136,21 @@ def _work(
     return work
 
 
-async def _in_thread(app: FastAPI, work: Callable[[], Any], parameters: Parameters) -> Any:
+async def in_thread(app: FastAPI, work: Callable[[], Any], parameters: Parameters) -> Any:
     """Run `work` beside the event loop. Raises TimedOut at the client's deadline; an update that
     has begun is finished all the same."""
     future = asyncio.get_running_loop().run_in_executor(app.state.threads, work)
     try:
         return await asyncio.wait_for(asyncio.shield(future), parameters.timeout_s)
     except TimeoutError as error:
+        future.add_done_callback(_note_late_end)
         raise TimedOut(f"Timeout: not done after {parameters.timeout_s:.0f} s") from error
+
+
+def _note_late_end(future: asyncio.Future[Any]) -> None:
+    error = future.exception()
+    if error is not None:
+        log.warning("index.late_failure: %s", error)
 
 
 def _add_service_routes(app: FastAPI, metrics: IndexMetrics) -> None:
@@ -163,7 +170,7 @@ def _add_service_routes(app: FastAPI, metrics: IndexMetrics) -> None:
         return PlainTextResponse("all shards are ready")
 
     async def exposition(request: Request) -> Response:
-        content = await _in_thread(request.app, metrics.exposition, Parameters())
+        content = await in_thread(request.app, metrics.exposition, Parameters())
         return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     for path, route in (

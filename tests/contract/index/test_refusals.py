@@ -259,7 +259,7 @@ def test_numbers_that_are_not_json(http: httpx.Client, word: str) -> None:
     assert http.put(f"{POINTS}?wait=true", json={"points": [ONE]}).status_code == 200
 
 
-def test_query_parameters_of_one_node(http: httpx.Client) -> None:
+def test_query_parameters_of_a_single_server(http: httpx.Client) -> None:
     counting, writing = f"{POINTS}/count", f"{POINTS}/payload"
     body = {"payload": {}, "points": [1]}
     for value in ("1", "all", "majority", "quorum"):
