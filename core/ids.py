@@ -8,11 +8,15 @@ never share a point, even when a document goes back to earlier bytes.
 from __future__ import annotations
 
 import re
+import secrets
 import uuid
 
 import uuid_utils
 
 _GENERATION_SPACE = uuid.UUID("5b1f1f64-6b0e-5d53-9c35-0f6a0b6c7f11")
+_ANSWER_SPACE = uuid.UUID("0f0c5c0e-5a0f-5a7b-8b0d-6a4f2f6d9a3e")
+_LOGIN_CODE_PREFIX = "pcl_"
+_LOGIN_CODE_BYTES = 18
 _PREFIXES = ("doc", "job", "part", "ans", "conv", "key", "ten", "usr", "col", "req")
 _PATTERN = re.compile(r"(?P<prefix>[a-z]+)_[0-9a-f]{32}")
 
@@ -35,6 +39,23 @@ def new_part_id() -> str:
 
 def new_answer_id() -> str:
     return _new("ans")
+
+
+def repeatable_answer_id(tenant_id: str, subject: str, idempotency_key: str) -> str:
+    """The id of the answer to a request with an `Idempotency-Key`: the same caller and key, the
+    same answer. Lengths stand before the parts, so that no two callers' names run together."""
+    parts = (tenant_id, subject, idempotency_key)
+    name = "".join(f"{len(part)}:{part}" for part in parts)
+    return f"ans_{uuid.uuid5(_ANSWER_SPACE, name).hex}"
+
+
+def new_login_code() -> str:
+    """A single-use code for the browser, told apart from keys by its prefix."""
+    return _LOGIN_CODE_PREFIX + secrets.token_urlsafe(_LOGIN_CODE_BYTES)
+
+
+def is_login_code(value: str) -> bool:
+    return value.startswith(_LOGIN_CODE_PREFIX)
 
 
 def new_conversation_id() -> str:

@@ -144,8 +144,13 @@ class ApiSettings(Section):
     allowed_hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
     metrics_token: SecretStr = SecretStr("")
     max_upload_bytes: int = 200 * _MIB
-    threads: int = 16
-    session_days: int = 30
+    upload_idle_s: float = Field(60.0, gt=0, description="an upload may stand still")
+    max_body_bytes: int = Field(1_000_000, ge=1, description="of every request but uploads")
+    max_answers: int = Field(8, ge=1, description="answers made at once; more are told to wait")
+    max_uploads: int = Field(4, ge=1, description="uploads taken at once")
+    heartbeat_s: float = Field(15.0, gt=0, description="of a silent event stream")
+    threads: int = Field(16, ge=2, description="for everything else")
+    session_days: int = Field(30, ge=1)
 
 
 class StackSettings(Section):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from core.domain.access import Scope
+from core.ids import new_login_code
 from core.settings import Settings, load_settings
 from pincite.cli.context import api_url
 from pincite.cli.output import talk
@@ -64,7 +64,7 @@ def login_url(settings: Settings) -> str:
     """The page's URL with a new single-use code (valid for an hour)."""
     from core.factory import Adapters
 
-    code = secrets.token_urlsafe(18)
+    code = new_login_code()
     with closing(Adapters(settings)) as adapters:
         access = adapters.catalog.access
         access.create_key(
