@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, update
 
 from core.adapters.catalog.database import clean
 from core.adapters.catalog.tables import generations, jobs, outbox, parts
-from core.adapters.catalog.work import MAX_DELAY_S, add_parts, finish_job, touch
+from core.adapters.catalog.work import MAX_DELAY_S, add_parts, announce, finish_job, touch
 from core.domain.documents import PartState
 from core.errors import InternalError
 
@@ -91,7 +91,7 @@ def record_error(
 def put_back(
     tx: Connection, row: AnyRow, *, retry_at: datetime, now: datetime, attempts: int
 ) -> None:
-    """Make a held part wait for its next attempt; the sweeper announces it when it is due."""
+    """Make a held part wait for its next attempt; unless it is due now, the sweeper announces it."""
     latest = now + timedelta(seconds=MAX_DELAY_S)
     tx.execute(
         update(parts)
@@ -104,6 +104,8 @@ def put_back(
             not_before=min(retry_at, latest),
         )
     )
+    if row.failed_at is None:
+        announce(tx, row.generation_id, now)
 
 
 def fail_part(tx: Connection, row: AnyRow, failure: str, now: datetime) -> None:

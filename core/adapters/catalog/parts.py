@@ -165,7 +165,8 @@ class SqlParts:
             ).scalar_one()
             if num_open == 0:
                 open_stage(tx, part, result, queue=row.queue, now=now)
-            announce(tx, part.generation_id, now)
+            if row.failed_at is None:
+                announce(tx, part.generation_id, now)
             touch(tx, part.document_id, now)
 
         self._db.write(work)
