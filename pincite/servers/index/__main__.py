@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from core.errors import PinciteError, SettingsError
+from core.logging import setup_logging
 from pincite.servers.index.maintenance import optimize_all
 from pincite.servers.index.server import ServerOptions, serve
 
@@ -43,7 +44,9 @@ def main(argv: list[str] | None = None) -> int:
             ).items():
                 sys.stdout.write(f"{name}\t{'optimised' if changed else 'already optimal'}\n")
         else:
-            serve(_options(arguments))
+            options = _options(arguments)
+            setup_logging(level="INFO", style="auto", service="index", stream=sys.stderr)
+            serve(options)
     except PinciteError as error:
         hint = "" if error.hint is None else f"\n  hint: {error.hint}"
         sys.stderr.write(f"pincite serve index: {error.message}{hint}\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 
 from core.errors import InternalError, PinciteError, TimedOut
+from core.logging import get_logger
 from pincite.servers.index.access import Access, AccessGate
 from pincite.servers.index.call import Call
 from pincite.servers.index.endpoints import ENDPOINTS, Endpoint
@@ -38,7 +38,7 @@ QDRANT_VERSION: Final = "1.20.0"
 # The edge library holds the GIL while it works, so more threads would only queue inside Python.
 NUM_THREADS: Final = 4
 
-log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 
 def create_app(data_dir: Path, api_key: str | None) -> FastAPI:
@@ -112,9 +112,9 @@ def _handler(endpoint: Endpoint, metrics: IndexMetrics) -> Callable[[Request], A
         except PinciteError as error:
             response = refusal(error, started)
             if http_status(error) >= 500:
-                log.exception("index.operation_failed", extra={"operation": operation})
-        except Exception as error:
-            log.exception("index.operation_failed", extra={"operation": operation})
+                _log.exception("index.operation_failed", operation=operation)
+        except Exception as error:  # noqa: BLE001 - the edge: a bug must still be an answer
+            _log.exception("index.operation_failed", operation=operation)
             response = refusal(
                 InternalError(f"Service internal error: {type(error).__name__}"), started
             )
@@ -150,7 +150,7 @@ async def in_thread(app: FastAPI, work: Callable[[], Any], parameters: Parameter
 def _note_late_end(future: asyncio.Future[Any]) -> None:
     error = future.exception()
     if error is not None:
-        log.warning("index.late_failure: %s", error)
+        _log.warning("index.late_failure", error=str(error))
 
 
 def _add_service_routes(app: FastAPI, metrics: IndexMetrics) -> None:

@@ -12,11 +12,13 @@ from types import FrameType
 import uvicorn
 
 from core.errors import SettingsError
+from core.logging import get_logger
 from pincite.servers.index.access import LOOPBACK_NAMES, Access, is_loopback
 from pincite.servers.index.app import build_app
 from pincite.servers.index.store import IndexStore
 
 GRACE_S = 5
+_log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -63,17 +65,19 @@ def serve(options: ServerOptions) -> None:
         host=options.host,
         port=options.port,
         workers=1,
+        log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
     )
-    server = uvicorn.Server(config)
+    _log.info("index.serving", host=options.host, port=options.port, collections=len(store.names))
     try:
         with _quiet_signals():
-            server.run()
+            uvicorn.Server(config).run()
     finally:
         store.close()
+        _log.info("index.stopped")
 
 
 @contextmanager

@@ -7,7 +7,6 @@ Reading needs no lock: the state is one object that changes replace after they a
 from __future__ import annotations
 
 import json
-import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +20,7 @@ from uuid import uuid4
 from qdrant_client.http import models as wire
 
 from core.errors import InternalError, PinciteError
+from core.logging import get_logger
 from pincite.servers.index import registry
 from pincite.servers.index.collection import Collection, create_shard, load_shard
 from pincite.servers.index.errors import (
@@ -35,7 +35,7 @@ from pincite.servers.index.registry import CollectionRecord, RegistryState
 from pincite.servers.index.schema import check_collection_name, edge_config, vector_schema
 
 FLUSH_INTERVAL_S: Final = 5.0
-log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class IndexStore:
             except InternalError:
                 # A full disk must not end the thread: the log still has the updates, and the
                 # next round tries again.
-                log.exception("index.flush_failed")
+                _log.exception("index.flush_failed")
 
     def close(self) -> None:
         """Stop flushing, close every shard, and give the directory back. Twice is harmless."""

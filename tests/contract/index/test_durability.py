@@ -185,7 +185,9 @@ def test_a_signal_stops_it_cleanly_with_everything_flushed(tmp_path: Path) -> No
     finally:
         for process in processes.values():
             process.kill()
-    assert [process.communicate()[1] for process in processes.values()] == [b"", b""]
+    for process in processes.values():
+        events = [json.loads(line)["event"] for line in process.communicate()[1].splitlines()]
+        assert events == ["index.serving", "index.stopped"]
     for index in signals.values():
         store = IndexStore.open(index.server.folder / "data")
         with store.use(NAME) as collection:

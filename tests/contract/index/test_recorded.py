@@ -1,6 +1,7 @@
 """Requests that an unmodified client sent: still what it sends, and answered as it expects."""
 
 import json
+import random
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -157,6 +158,54 @@ def test_an_unknown_key_anywhere_is_refused(settled: httpx.Client) -> None:
     after = settled.post("/collections/chunks_v1/points/count", content="{}").json()["result"]
     assert after == before
     assert tried > 200
+
+
+JUNK: list[Any] = [
+    None, -1, 0, 2**32, 2**64, 1.5, 1e39, "", "x", "a[", "\x00", "9999-12-31T23:59:59Z", True,
+    [], {}, [[]], [None], ["x"], [1], [1.0] * 4, {"a": 1}, {"indices": [1], "values": [1.0]},
+]  # fmt: skip
+
+
+def leaves(body: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a body, inner ones included."""
+    inside = (
+        body.items()
+        if isinstance(body, dict)
+        else enumerate(body)
+        if isinstance(body, list)
+        else ()
+    )
+    return [path, *(place for key, value in inside for place in leaves(value, (*path, key)))]
+
+
+def with_junk(body: Any, path: tuple[Any, ...], junk: Any) -> Any:
+    if not path:
+        return junk
+    changed = json.loads(json.dumps(body))
+    inside = changed
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = junk
+    return changed
+
+
+def test_junk_is_the_clients_mistake_and_never_the_servers(settled: httpx.Client) -> None:
+    rng = random.Random(11)
+    requests = [
+        request
+        for request in committed()
+        if request["body"] is not None and "/points" in request["path"]
+    ]
+    statuses = set()
+    for _ in range(400):
+        request = rng.choice(requests)
+        place = rng.choice(leaves(request["body"]))
+        answer = send(settled, request, with_junk(request["body"], place, rng.choice(JUNK)))
+        statuses.add(answer.status_code)
+        assert answer.status_code in (200, 400, 404), (request["step"], place, answer.text)
+    assert statuses >= {200, 400}
+    for request in committed()[21:23]:  # what the other tests of this file expect to find
+        assert send(settled, request).status_code == 200
 
 
 def test_an_unknown_query_parameter_is_refused(settled: httpx.Client) -> None:
