@@ -128,7 +128,7 @@ def serve_index(context: typer.Context) -> None:
     """The vector index (the arguments of `python -m pincite.servers.index`)."""
     from pincite.servers.index.__main__ import main
 
-    main(context.args)
+    raise typer.Exit(main(context.args))
 
 
 @serve_app.command(
@@ -140,4 +140,4 @@ def serve_models(context: typer.Context) -> None:
     """The embedder (the arguments of `python -m pincite.servers.models`)."""
     from pincite.servers.models.__main__ import main
 
-    main(context.args)
+    raise typer.Exit(main(context.args))
