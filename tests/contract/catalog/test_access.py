@@ -37,7 +37,7 @@ def test_a_key_authenticates_with_what_it_was_made_for(
     assert found.key_id == created.key_id
     assert catalog.access.authenticate(created.secret) == found
     (listed,) = catalog.access.keys(principal)
-    assert (listed.name, listed.scopes, listed.collections) == ("laptop", SCOPES, {"hr"})
+    assert (listed.name, listed.scopes, listed.collections) == ("laptop", SCOPES, frozenset({"hr"}))
     assert listed.secret is None
     assert (listed.created_at, listed.expires_at) == (clock.now(), None)
 
@@ -126,8 +126,6 @@ def test_no_secret_is_in_the_database(catalog: SqlCatalog, principal: Principal)
     key = catalog.access.create_key(
         principal.tenant_id, name="k", scopes=SCOPES, secret="a very secret secret"
     )
-    stored = catalog._db.read(  # noqa: SLF001 - only the raw rows can prove it
-        lambda tx: tx.exec_driver_sql("SELECT * FROM keys").mappings().all()
-    )
+    stored = catalog._db.read(lambda tx: tx.exec_driver_sql("SELECT * FROM keys").mappings().all())
     assert [row["key_id"] for row in stored] == [key.key_id]
     assert "a very secret secret" not in str(stored)

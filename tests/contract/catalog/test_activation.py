@@ -163,9 +163,7 @@ def test_going_back_to_the_active_bytes_ends_a_replacement_under_way(
     late = driver.run_to(second, Stage.ACTIVATE)
     third = driver.accept(content="one")
     assert third.version_seq == 3
-    found = catalog.parts.set_content(
-        driver.lease(third), sha256=sha256_of("one"), etag="etag-one"
-    )
+    found = catalog.parts.set_content(driver.lease(third), sha256=sha256_of("one"), etag="etag-one")
     assert found == first.generation_id
     assert catalog.parts.activate(late, num_points=NUM_CHUNKS) is False
     assert driver.shows(first)

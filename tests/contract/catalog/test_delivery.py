@@ -159,4 +159,3 @@ def test_a_jumping_clock_does_not_take_a_part_from_a_worker_that_reports(
     part = catalog.parts.renew(part, lease_s=LEASE_S)
     catalog.parts.sweep()
     driver.complete(part)
-

@@ -69,9 +69,7 @@ def test_counts_show_each_stage_as_it_is(
     clock.advance(5.0)
     driver.run_to(embedding, Stage.EMBED)
     failed = driver.accept("failed.pdf")
-    catalog.parts.fail(
-        driver.lease(failed), code="corrupt", message="m", hint=None, is_final=True
-    )
+    catalog.parts.fail(driver.lease(failed), code="corrupt", message="m", hint=None, is_final=True)
     Driver(catalog, stranger).accept("theirs.pdf")
     clock.advance(5.0)
 
@@ -156,9 +154,7 @@ def test_audit_keeps_who_did_what(
     catalog.operations.audit(
         principal, action="documents.delete", target="doc_1", request_id="req_1", outcome="ok"
     )
-    (row,) = catalog._db.read(  # noqa: SLF001 - the port has no reader yet
-        lambda tx: tx.exec_driver_sql("SELECT * FROM audit").mappings().all()
-    )
+    (row,) = catalog._db.read(lambda tx: tx.exec_driver_sql("SELECT * FROM audit").mappings().all())
     assert (row["tenant_id"], row["subject"]) == (principal.tenant_id, principal.subject)
     assert (row["action"], row["target"], row["request_id"], row["outcome"]) == (
         "documents.delete", "doc_1", "req_1", "ok",

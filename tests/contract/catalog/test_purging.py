@@ -176,9 +176,7 @@ def test_content_is_never_both_wanted_and_purged(
 
         def claim(part=part, content=content) -> bool:  # type: ignore[no-untyped-def]
             try:
-                catalog.parts.set_content(
-                    part, sha256=sha256_of(content), etag=f"etag-{content}"
-                )
+                catalog.parts.set_content(part, sha256=sha256_of(content), etag=f"etag-{content}")
             except Conflict:
                 return False
             return True

@@ -94,9 +94,9 @@ def test_other_tenants_and_collections_are_not_there(
             assert snapshot.collections() == []
             assert snapshot.jobs() == ([], None)
             for ask in (
-                lambda: snapshot.document(accepted.document_id),  # noqa: B023 - called at once
-                lambda: snapshot.version(accepted.document_id),  # noqa: B023
-                lambda: snapshot.job(accepted.job_id),  # noqa: B023
+                lambda: snapshot.document(accepted.document_id),
+                lambda: snapshot.version(accepted.document_id),
+                lambda: snapshot.job(accepted.job_id),
             ):
                 with pytest.raises(NotFound):
                     ask()
@@ -153,9 +153,7 @@ def documents_of_each_status(
     found[DocumentStatus.READY] = [driver.ingest("r/1.pdf")]
     for code in ("needs_ocr", "needs_password", "unsupported", "corrupt", "too_large", "other"):
         accepted = driver.accept(f"f/{code}.pdf")
-        catalog.parts.fail(
-            driver.lease(accepted), code=code, message="m", hint=None, is_final=True
-        )
+        catalog.parts.fail(driver.lease(accepted), code=code, message="m", hint=None, is_final=True)
         is_status = code != "other"
         found[DocumentStatus(code) if is_status else DocumentStatus.QUARANTINED].append(accepted)
     return found
@@ -254,7 +252,7 @@ def test_a_snapshot_may_be_asked_from_many_threads(
 
         def ask() -> None:
             for _ in range(10):
-                found.append(len(snapshot.active([accepted.generation_id])))  # noqa: PERF401
+                found.append(len(snapshot.active([accepted.generation_id])))
                 snapshot.document(accepted.document_id)
 
         threads = [threading.Thread(target=ask) for _ in range(4)]
