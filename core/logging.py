@@ -65,7 +65,14 @@ def setup_logging(
         cache_logger_on_first_use=False,  # loggers made before a fork or a second setup stay right
     )
     ending: list[Processor] = (
-        [structlog.dev.ConsoleRenderer(colors=target.isatty(), timestamp_key="ts")]
+        [
+            structlog.dev.ConsoleRenderer(
+                colors=target.isatty(),
+                timestamp_key="ts",
+                # the default prints the local variables of every frame: questions and keys
+                exception_formatter=structlog.dev.plain_traceback,
+            )
+        ]
         if is_console
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )
