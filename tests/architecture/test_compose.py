@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -129,9 +130,19 @@ def test_every_setting_exists_and_loads(
         monkeypatch.setenv(name, interpolated(text))
     settings = load_settings()
     assert settings.models.api_key.get_secret_value() == "secret-models_api_key"
-    if role != "models":
+    if role != "models":  # it is configured by its arguments
         assert settings.profile == "cluster"
         assert settings.objects.secret_key.get_secret_value() == "secret-s3_secret_key"
+
+
+def test_a_secret_is_made_for_each_line() -> None:
+    made = subprocess.run(
+        [str(ROOT / "infra/docker/make-env")], capture_output=True, check=True, text=True
+    ).stdout.splitlines()
+    values = dict(line.split("=") for line in made)
+    assert set(values) == variables(":?")
+    assert len(set(values.values())) == len(values)
+    assert all(re.fullmatch(r"[0-9a-f]{48}", value) for value in values.values())
 
 
 def test_secrets_are_asked_for_and_none_is_given() -> None:

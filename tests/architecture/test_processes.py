@@ -21,8 +21,10 @@ PARSERS = ("pymupdf", "pymupdf4llm", "onnxruntime")
 ENTRY_MODULES = {
     "core.factory": WEIGHTS + PARSERS,
     "pincite.cli": WEIGHTS + PARSERS,
+    "pincite.servers.api": WEIGHTS + PARSERS,
     "query.app": WEIGHTS + PARSERS,
     "workers.app": WEIGHTS + PARSERS,
+    "workers.lifecycle": WEIGHTS + PARSERS,
     "workers.sweeper": WEIGHTS + PARSERS,
 }
 # The only modules that may load weights; everything else of ours is imported by the sweep below.
