@@ -24,6 +24,7 @@ SHOWN = ("collection", "document", "generation", "title", "chunk")
 _MANIFEST = "pincite"  # our key in the qdrant collection's metadata
 _KEYWORDS = ("collection", "document", "generation", "language", "tags")
 _INTEGERS = ("page_start", "page_end")
+_BYTES_PER_POINT = 200  # its id and the names of its fields
 _BYTES_PER_NUMBER = 24  # of a float or an index as JSON writes it
 
 
@@ -152,7 +153,7 @@ def _json_bytes(struct: models.PointStruct) -> int:
     num_numbers = len(vectors[DENSE])
     if LEXICAL in vectors:
         num_numbers += 2 * len(vectors[LEXICAL].indices)
-    return _BYTES_PER_NUMBER * num_numbers + len(json.dumps(struct.payload))
+    return _BYTES_PER_POINT + _BYTES_PER_NUMBER * num_numbers + len(json.dumps(struct.payload))
 
 
 def visible_to(

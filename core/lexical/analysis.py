@@ -1,9 +1,9 @@
 """The ONE analyser: text and its language to index terms, the same for documents and questions.
 
 Words are stemmed by Snowball for the document's language and lose its stop words; accents go after
-stemming. A word whose script is not the document's (an English name in a Chinese report, an unknown
-language) is stemmed by that script's default language, so that only languages that share a script
-can disagree about a word.
+stemming (before it in English). A word whose script is not the document's (an English name in a
+Chinese report, an unknown language) is stemmed by that script's default language, so that only
+languages that share a script can disagree about a word.
 """
 
 from __future__ import annotations
@@ -104,9 +104,11 @@ def language_of(word: str, language: str) -> str:
 
 
 def _stem(word: str, language: str) -> str:
-    if word[0].isdecimal() and word.isascii():
+    if word.isascii() and word[0].isdecimal():
         return word
     algorithm = _STEMMERS.get(language_of(word, language))
+    if algorithm == "english" and not word.isascii():
+        word = _without_accents(word)  # its vowels are a to y: "résumés" would keep its s
     stemmed = word if algorithm is None else _stemmer(algorithm).stemWord(word)
     return stemmed if stemmed.isascii() else _without_accents(stemmed)
 

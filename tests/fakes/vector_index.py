@@ -15,7 +15,7 @@ from core.domain.search import (
     SearchFilter,
     SparseVector,
 )
-from core.errors import IndexUnavailable, ManifestMismatch
+from core.errors import IndexUnavailable, ManifestMismatch, NotPermitted
 from core.ports.vector_index import Encode
 
 
@@ -50,6 +50,11 @@ class FakeVectorIndex:
 
     def upsert(self, principal: Principal, points: Sequence[IndexPoint]) -> None:
         self._check()
+        if self._manifest is None:
+            raise IndexUnavailable("the index is not made yet")
+        for point in points:
+            if not principal.may_see(point.collection):
+                raise NotPermitted(f"this key may not write to {point.collection}")
         self.before_upsert(points)
         with self._lock:
             self.num_upserts += 1
@@ -94,7 +99,7 @@ class FakeVectorIndex:
             if dense
             else []
         )
-        by_lexical = self._lexical(principal, points, lexical) if lexical else []
+        by_lexical = self._lexical(points, lexical) if lexical else []
         return LegResults(_best(by_dense, limit), _best(by_lexical, limit))
 
     def generations(self, principal: Principal) -> Iterator[tuple[str, str]]:
@@ -117,10 +122,11 @@ class FakeVectorIndex:
             return list(self.points.get(principal.tenant_id, {}).values())
 
     def _lexical(
-        self, principal: Principal, points: Sequence[IndexPoint], wanted: SparseVector
+        self, points: Sequence[IndexPoint], wanted: SparseVector
     ) -> list[tuple[float, IndexPoint]]:
-        """Products with Lucene's IDF over the tenant's points; those without a common term drop."""
-        everything = self._of(principal)
+        """Products with Lucene's IDF over all tenants' points; those without a common term drop."""
+        with self._lock:
+            everything = [point for kept in self.points.values() for point in kept.values()]
         holders = Counter(index for point in everything for index in point.lexical.indices)
         weights = {
             index: value * log1p((len(everything) - holders[index] + 0.5) / (holders[index] + 0.5))

@@ -65,6 +65,7 @@ def test_terms(text: str, language: str, terms: list[str]) -> None:
         ("3.5", "3,5"),
         ("e-mail", "email"),
         ("naïve", "naive"),
+        ("résumés", "resume"),
         ("Ｐｉｎｃｉｔｅ", "pincite"),
         ("cafe\u0301", "café"),
         ("ΑΘΗΝΑ", "αθηνα"),
