@@ -7,6 +7,7 @@ needs."""
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from core.errors import SettingsError
@@ -155,9 +156,11 @@ def create_embedder(settings: Settings) -> Embedder:
 
 
 def create_token_counter(settings: Settings) -> TokenCounter:
+    """Raises NotFound when the embedder's tokenizer is not on this machine."""
     from core.adapters.token_counter import HfTokenCounter
 
-    return HfTokenCounter(settings.models_dir / settings.models.embedder)
+    packaged = settings.models_dir / settings.models.embedder
+    return HfTokenCounter(packaged if packaged.is_dir() else Path(settings.models.embedder))
 
 
 def create_job_queue(settings: Settings) -> JobQueue:

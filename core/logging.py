@@ -25,6 +25,8 @@ _QUIET = {
     "httpx": logging.WARNING,
     "httpcore": logging.WARNING,
     "kombu": logging.WARNING,
+    "celery.worker.strategy": logging.WARNING,  # two lines for each message; we write our own
+    "celery.app.trace": logging.WARNING,
     "alembic": logging.WARNING,
 }
 

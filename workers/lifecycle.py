@@ -25,9 +25,9 @@ _log = get_logger(__name__)
 def run_worker(settings: Settings) -> int:
     """Work until told to stop; the exit status.
 
-    Raises SettingsError for a broker that may lose messages, CatalogUnavailable when the schema
-    cannot be brought up to date.
-    """
+    Raises, rather than have every document fail: SettingsError for a broker that may lose
+    messages, NotFound when the embedder's tokenizer is not on this machine, CatalogUnavailable
+    when the schema cannot be brought up to date."""
     # Celery reads it when it is imported: a supervisor's SIGTERM then means "finish softly".
     os.environ.setdefault("REMAP_SIGTERM", "SIGQUIT")
     from workers.pool import start_pool
@@ -37,6 +37,7 @@ def run_worker(settings: Settings) -> int:
     adapters = Adapters(settings)  # this process's own: the children make theirs after the fork
     try:
         adapters.catalog.migrate()
+        _log.debug("tokenizer.found", num_special_tokens=adapters.token_counter.num_special_tokens)
         with suppress(BrokerUnavailable):  # Celery waits for it, and says so
             adapters.job_queue.check()
     finally:
