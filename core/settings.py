@@ -77,6 +77,9 @@ class ModelsSettings(Section):
     api_key: SecretStr = SecretStr("")
     embedder: str = Field("minilm", description="a name of `pincite models ls`, or a directory")
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["auto", "fp32", "bf16"] = Field(
+        "auto", description="of the layers; auto: bf16 on a CPU with AMX, else fp32"
+    )
     threads: int = Field(max(1, _CORES // 2 + _CORES % 2), ge=1)
     max_batch_passages: int = Field(8, ge=1)
     timeout_s: float = 60.0
@@ -103,7 +106,9 @@ class ChunkerSettings(Section):
 
 class WorkerSettings(Section):
     concurrency: int = Field(1, ge=1)
-    lease_s: float = Field(60.0, gt=0, description="renewed on progress; a killed worker costs this")
+    lease_s: float = Field(
+        60.0, gt=0, description="renewed on progress; a killed worker costs this"
+    )
     max_attempts: int = Field(3, ge=1)
     retry_base_s: float = 2.0
     republish_after_s: float = Field(
