@@ -41,10 +41,13 @@ def new_answer_id() -> str:
     return _new("ans")
 
 
-def repeatable_answer_id(tenant_id: str, subject: str, idempotency_key: str) -> str:
+def repeatable_answer_id(
+    tenant_id: str, subject: str, idempotency_key: str, attempt: int = 0
+) -> str:
     """The id of the answer to a request with an `Idempotency-Key`: the same caller and key, the
-    same answer. Lengths stand before the parts, so that no two callers' names run together."""
-    parts = (tenant_id, subject, idempotency_key)
+    same answer. `attempt` counts those that ended in an error. Lengths stand before the parts, so
+    that no two callers' names run together."""
+    parts = (tenant_id, subject, idempotency_key, str(attempt))
     name = "".join(f"{len(part)}:{part}" for part in parts)
     return f"ans_{uuid.uuid5(_ANSWER_SPACE, name).hex}"
 

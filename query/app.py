@@ -2,65 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from pathlib import Path
+from functools import partial
+from urllib.parse import urlsplit
 
 import anyio.to_thread
 from fastapi import FastAPI
-from fastapi.responses import FileResponse
-from fastapi.staticfiles import StaticFiles
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 
-from core.settings import SOURCE_URL
-from query.api import answers, collections, documents, jobs, operations, pages, search, session
+from core.settings import SOURCE_URL, ApiSettings
+from query.api import (
+    answers,
+    collections,
+    documents,
+    files,
+    jobs,
+    operations,
+    pages,
+    search,
+    session,
+)
+from query.http.auth import Caller
 from query.http.errors import install_error_handlers
-from query.http.middleware import AllowedHosts, RequestContext
+from query.http.middleware import AllowedHosts, BodyLimit, RequestContext
+from query.http.slots import Slots
+from query.openapi import describe
+from query.page import add_page
 from query.services import Services
 
-_STATIC = Path(__file__).parent / "static"
+_ROUTERS = (answers, search, documents, files, pages, jobs, collections, operations, session)
 
 
 def create_app(services: Services) -> FastAPI:
     """The ASGI application. It owns the services: they are closed when it ends."""
+    api = services.settings.api
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        # Routes are synchronous and run in this many threads at the most.
-        anyio.to_thread.current_default_thread_limiter().total_tokens = (
-            services.settings.api.threads
-        )
+        # Routes that wait run in this many threads at the most; uploads and answers in their own.
+        anyio.to_thread.current_default_thread_limiter().total_tokens = api.threads
         yield
         services.close()
 
     app = FastAPI(
         title="Pincite",
         version=services.version,
-        license_info={"name": "AGPL-3.0-or-later"},
+        license_info={"name": "AGPL-3.0-or-later", "identifier": "AGPL-3.0-or-later"},
         contact={"name": "Source", "url": SOURCE_URL},
         lifespan=lifespan,
         docs_url=None,  # its assets come from another origin
         redoc_url=None,
-        openapi_url="/v1/openapi.json",
+        openapi_url=None,  # served below, for callers with a key
+        generate_unique_id_function=_operation_id,
     )
+    app.openapi = partial(describe, app)  # type: ignore[method-assign]
     app.state.services = services
+    app.state.upload_slots = Slots(api.max_uploads, "too many uploads at once", 2.0)
+    app.state.answer_slots = Slots(api.max_answers, "too many questions at once", 1.0)
+    app.state.running_answers = set()
     install_error_handlers(app)
-    for module in (answers, search, documents, pages, jobs, collections, operations, session):
+    for module in _ROUTERS:
         app.include_router(module.router)
-    _add_page(app)
-    app.add_middleware(AllowedHosts, allowed=services.settings.api.allowed_hosts)
+    add_page(app)
+
+    @app.get("/v1/openapi.json", include_in_schema=False)
+    def openapi(_: Caller) -> JSONResponse:
+        return JSONResponse(app.openapi())
+
+    app.add_middleware(BodyLimit, max_bytes=api.max_body_bytes, streamed_paths=["/v1/documents"])
+    app.add_middleware(AllowedHosts, allowed=_allowed_hosts(api))
     app.add_middleware(RequestContext)
     return app
 
 
-def _add_page(app: FastAPI) -> None:
-    index = _STATIC / "index.html"
-    no_store = {"Cache-Control": "no-store"}
-    app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+def _operation_id(route: APIRoute) -> str:
+    """The function's name: what generated clients call the method."""
+    return route.name
 
-    @app.get("/", include_in_schema=False)
-    def home() -> FileResponse:
-        return FileResponse(index, headers=no_store)
 
-    @app.get("/view/{document_id}", include_in_schema=False)
-    def view(document_id: str) -> FileResponse:  # noqa: ARG001  # the page's script reads it
-        return FileResponse(index, headers=no_store)
+def _allowed_hosts(api: ApiSettings) -> Iterable[str]:
+    public = urlsplit(api.public_url).hostname
+    return [*api.allowed_hosts, *([public] if public else [])]

@@ -16,13 +16,26 @@ _GRACE_S = 3
 
 def run_api(services: Services) -> None:
     """Serve until SIGTERM or SIGINT; open streams get a few seconds to end."""
-    settings = services.settings
-    uvicorn.run(
+    uvicorn.Server(server_config(services)).run()
+
+
+def server_config(services: Services) -> uvicorn.Config:
+    """What the API is served with.
+
+    Headers of proxies are not read: whoever can reach the port could send them. What depends on
+    the outside address takes it from `api.public_url`.
+    """
+    api = services.settings.api
+    return uvicorn.Config(
         create_app(services),
-        host=settings.api.host,
-        port=settings.api.port,
+        host=api.host,
+        port=api.port,
+        http="h11",
+        ws="none",
+        lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=_GRACE_S,
     )

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from core.artifacts import Artifacts
 from core.domain.access import Principal
 from core.domain.documents import Accepted, ObservedObject, Queue
 from core.ports.catalog import Catalog
+from core.ports.clock import Clock
 from core.ports.job_queue import JobQueue
+from core.ports.models import Embedder
 from core.ports.object_store import ObjectStore
 from core.ports.page_renderer import PageRenderer
+from core.ports.vector_index import VectorIndex
 from core.settings import Settings
-from query.answers.answering import AnswerDeps
 
 
 class Accept(Protocol):
@@ -26,14 +28,41 @@ class Accept(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A question under the id that its answer will have. Empty tuples do not narrow; `trace_id`
+    is the id of the request, for whoever reads the answer beside the log."""
+
+    answer_id: str
+    question: str
+    collections: tuple[str, ...] = ()
+    document_ids: tuple[str, ...] = ()
+    trace_id: str = ""
+
+
+class AnswerQuestion(Protocol):
+    """Answer and store; events as JSON objects with `type` and `seq`, the last one is
+    `answer.completed` or `error`. Closing the generator stops the work, and nothing is stored."""
+
+    def __call__(
+        self, principal: Principal, asked: Asked
+    ) -> Generator[dict[str, Any], None, None]: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
+    """`tenant_ids`: documents bucket -> the tenant that owns it."""
+
     settings: Settings
     catalog: Catalog
     store: ObjectStore
     artifacts: Artifacts
     renderer: PageRenderer
     job_queue: JobQueue
-    answering: AnswerDeps
+    clock: Clock
+    index: VectorIndex
+    embedder: Embedder
+    answer: AnswerQuestion
     accept: Accept
+    tenant_ids: Mapping[str, str]
     close: Callable[[], None]
     version: str = ""

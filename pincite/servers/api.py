@@ -8,7 +8,7 @@ from core.factory import Adapters
 from core.logging import setup_logging
 from ingest.intake import Intake
 from pincite import __version__
-from query.answers.answering import AnswerDeps
+from query.answers.answering import AnswerDeps, Answering
 from query.server import run_api
 from query.services import Services
 
@@ -25,8 +25,20 @@ def main(settings: Settings) -> None:
 
 
 def build_services(settings: Settings) -> Services:
-    """The services of this process over its adapters (connected at first use)."""
+    """The services of this process over its adapters.
+
+    The catalog is asked at once (which tenant owns which bucket); the other servers when they are
+    needed. Raises CatalogUnavailable, SettingsError.
+    """
     adapters = Adapters(settings)
+    answering = AnswerDeps(
+        catalog=adapters.catalog,
+        artifacts=adapters.artifacts,
+        index=adapters.vector_index,
+        embedder=adapters.embedder,
+        settings=settings,
+        clock=adapters.clock,
+    )
     return Services(
         settings=settings,
         catalog=adapters.catalog,
@@ -34,14 +46,12 @@ def build_services(settings: Settings) -> Services:
         artifacts=adapters.artifacts,
         renderer=adapters.page_renderer,
         job_queue=adapters.job_queue,
-        answering=AnswerDeps(
-            catalog=adapters.catalog,
-            artifacts=adapters.artifacts,
-            index=adapters.vector_index,
-            embedder=adapters.embedder,
-            settings=settings,
-        ),
+        clock=adapters.clock,
+        index=adapters.vector_index,
+        embedder=adapters.embedder,
+        answer=Answering(answering),
         accept=Intake(adapters.catalog.intake, settings).accept,
+        tenant_ids=adapters.tenant_ids,
         close=adapters.close,
         version=__version__,
     )

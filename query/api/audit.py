@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from fastapi import Request
-
 from core.domain.access import Principal
 from query.services import Services
 
 
 def write_audit(
-    services: Services, request: Request, principal: Principal, action: str, target: str
+    services: Services, request_id: str, principal: Principal, action: str, target: str
 ) -> None:
     """Record that the action was done; never document text."""
     services.catalog.operations.audit(
-        principal,
-        action=action,
-        target=target,
-        request_id=request.state.request_id,
-        outcome="ok",
+        principal, action=action, target=target, request_id=request_id, outcome="ok"
     )

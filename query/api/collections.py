@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 
-from query.api.shapes import page_of
+from query.api.schemas.base import Listing
+from query.api.schemas.documents import Collection
 from query.http.auth import Searcher, TheServices
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 
 
 @router.get("")
-def list_collections(principal: Searcher, services: TheServices) -> dict[str, Any]:
+def list_collections(principal: Searcher, services: TheServices) -> Listing[Collection]:
     with services.catalog.snapshot(principal) as snapshot:
         found = snapshot.collections()
-    return page_of([{"name": name, "num_documents": count} for name, count in found], None)
+    return Listing(data=[Collection(name=name, num_documents=count) for name, count in found])

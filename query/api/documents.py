@@ -1,79 +1,79 @@
-"""/v1/documents: upload, list, show, delete, original bytes."""
+"""/v1/documents: upload, list, show, delete."""
 
 from __future__ import annotations
 
 import contextlib
-import re
-from collections.abc import Iterator
-from typing import Annotated, Any, BinaryIO, cast
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, BinaryIO, cast
 
-import anyio.from_thread
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import StreamingResponse
 from python_multipart.multipart import parse_options_header
 
 from core.domain.access import Principal
-from core.domain.documents import DocumentStatus, ObjectStat, ObservedObject, Queue
-from core.errors import DocumentTooLarge, Gone, InvalidInput, NotFound
+from core.domain.documents import DocumentStatus, ObservedObject, Queue
+from core.errors import InvalidInput, NotFound, NotPermitted
 from query.api.audit import write_audit
 from query.api.keys import object_key, require_collection
-from query.api.shapes import document_json, page_of
+from query.api.schemas.base import Listing
+from query.api.schemas.documents import AcceptedUpload, Document
 from query.http.auth import Ingester, Searcher, TheServices
-from query.http.uploads import HashedBody, MultipartFile
+from query.http.errors import request_id_of
+from query.http.multipart import MultipartFile
+from query.http.slots import Slots
+from query.http.uploads import HashedBody, too_large, wait_for
 from query.services import Services
 
 router = APIRouter(prefix="/v1/documents", tags=["documents"])
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
-
-Version = Annotated[
-    str | None, Query(alias="v", description="sha256:<hex>; the active version when missing")
-]
+_FORM_ALLOWANCE_BYTES = 65_536  # what a form adds to its file, for a refusal by announced length
+_MAX_CONTENT_TYPE = 200
 
 
-@router.post("", status_code=202)
-def add_document(
+@router.post(
+    "",
+    status_code=202,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+                "multipart/form-data": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["file"],
+                        "properties": {
+                            "collection": {"type": "string"},
+                            "filename": {"type": "string"},
+                            "file": {"type": "string", "format": "binary"},
+                        },
+                    }
+                },
+            },
+        }
+    },
+)
+async def add_document(
     request: Request,
     principal: Ingester,
     services: TheServices,
     collection: str = "default",
     filename: str = "",
-) -> dict[str, Any]:
-    """Upload one file: a raw body with `?filename=`, or a multipart form with a file.
+) -> AcceptedUpload:
+    """Upload one file: a raw body with `?filename=`, or a multipart form with a file (its fields
+    before the file).
 
     The same bytes under the same key are a success that names the existing version.
     """
-    upload = _Upload.of(request, collection, filename)
-    _refuse_early(request, services.settings.api.max_upload_bytes)
-    key = object_key(upload.collection, upload.filename)
-    require_collection(key, principal.collections)
-    bucket = _upload_bucket(services)
-    body = HashedBody(upload.pieces, services.settings.api.max_upload_bytes)
-    stat = services.store.put(
-        principal, bucket, key, cast("BinaryIO", body), content_type=upload.content_type
-    )
-    accepted = services.accept(
-        principal,
-        ObservedObject(
-            bucket=bucket,
-            key=key,
-            etag=stat.etag,
-            size_bytes=stat.size_bytes,
-            last_modified=stat.last_modified,
-            sha256=body.sha256,
-            content_type=upload.content_type,
-        ),
-        queue=Queue.INTERACTIVE,
-    )
-    write_audit(services, request, principal, "document.add", accepted.document_id)
-    return {
-        "document_id": accepted.document_id,
-        "version_seq": accepted.version_seq,
-        "version": f"sha256:{body.sha256}",
-        "job_id": accepted.job_id,
-        "is_new": accepted.is_new,
-        "bucket": bucket,
-        "key": key,
-    }
+    max_bytes = services.settings.api.max_upload_bytes
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced[:18]) > max_bytes + _FORM_ALLOWANCE_BYTES:
+        raise too_large(max_bytes)
+    slots: Slots = request.app.state.upload_slots
+    with slots.take():
+        return await slots.run(
+            partial(_add, request, principal, services, collection=collection, filename=filename)
+        )
 
 
 @router.get("")
@@ -84,19 +84,19 @@ def list_documents(
     collection: str | None = None,
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> dict[str, Any]:
+) -> Listing[Document]:
     """Documents with their derived status, newest first."""
     with services.catalog.snapshot(principal) as snapshot:
         records, next_cursor = snapshot.documents(
             status=status, collection=collection, cursor=cursor, limit=limit
         )
-    return page_of([document_json(record) for record in records], next_cursor)
+    return Listing(data=[Document.of(record) for record in records], next_cursor=next_cursor)
 
 
 @router.get("/{document_id}")
-def show_document(document_id: str, principal: Searcher, services: TheServices) -> dict[str, Any]:
+def show_document(document_id: str, principal: Searcher, services: TheServices) -> Document:
     with services.catalog.snapshot(principal) as snapshot:
-        return document_json(snapshot.document(document_id))
+        return Document.of(snapshot.document(document_id))
 
 
 @router.delete("/{document_id}", status_code=204)
@@ -113,130 +113,82 @@ def delete_document(
         services.store.delete(principal, record.bucket, record.key)
     with contextlib.suppress(NotFound):  # reconcile may have seen the missing object already
         services.catalog.intake.delete(principal, document_id, tombstone=is_read_only)
-    write_audit(services, request, principal, "document.delete", document_id)
+    write_audit(services, request_id_of(request), principal, "document.delete", document_id)
     return Response(status_code=204)
 
 
-@router.get("/{document_id}/file")
-def original(
-    document_id: str,
-    request: Request,
-    principal: Searcher,
-    services: TheServices,
-    v: Version = None,
-) -> StreamingResponse:
-    """The original bytes of exactly one version, with Range; 410 when they are no longer kept."""
-    with services.catalog.snapshot(principal) as snapshot:
-        version = snapshot.version(document_id, version_hash(v))
-    key = services.artifacts.original_key(principal, version.sha256)
-    stat = services.store.head(principal, services.artifacts.bucket, key)
-    if stat is None:
-        raise Gone("the bytes of this version are no longer kept")
-    byte_range = _parse_range(request.headers.get("range"), stat.size_bytes)
-    headers = {
-        "Accept-Ranges": "bytes",
-        "Content-Disposition": "inline",
-        "Content-Security-Policy": "sandbox; default-src 'none'",
-        "Cache-Control": "private, no-store",
-        "ETag": f'"{version.sha256}"',
-    }
-    status = 200
-    length = stat.size_bytes
-    if byte_range is not None:
-        first, last = byte_range
-        status, length = 206, last - first + 1
-        headers["Content-Range"] = f"bytes {first}-{last}/{stat.size_bytes}"
-    headers["Content-Length"] = str(length)
-    return StreamingResponse(
-        _bytes_of(services, principal, stat, byte_range),
-        status_code=status,
-        headers=headers,
-        media_type="application/pdf",
-    )
-
-
-def version_hash(v: str | None) -> str | None:
-    """The hex of `sha256:<hex>`. Raises InvalidInput."""
-    if v is None:
-        return None
-    algorithm, _, digest = v.partition(":")
-    if algorithm != "sha256" or not re.fullmatch(r"[0-9a-f]{64}", digest):
-        raise InvalidInput("a version looks like sha256:<64 hex digits>")
-    return digest
-
-
+@dataclass(frozen=True, slots=True)
 class _Upload:
     """Where the bytes come from and what they should be called."""
 
-    def __init__(self, collection: str, filename: str, content_type: str | None, pieces: Any):
-        self.collection = collection
-        self.filename = filename
-        self.content_type = content_type
-        self.pieces = pieces
-
-    @classmethod
-    def of(cls, request: Request, collection: str, filename: str) -> _Upload:
-        header = request.headers.get("content-type", "")
-        media_type, options = parse_options_header(header)
-        if media_type != b"multipart/form-data":
-            if not filename:
-                raise InvalidInput("a file name is needed", hint="?filename=report.pdf")
-            return cls(collection, filename, header or None, request.stream())
-        boundary = options.get(b"boundary")
-        if not boundary:
-            raise InvalidInput("the form has no boundary")
-        form = MultipartFile(request, boundary)
-        anyio.from_thread.run(form.find)
-        return cls(
-            form.fields.get("collection", collection),
-            form.fields.get("filename", "") or filename or form.filename,
-            form.content_type,
-            form.pieces(),
-        )
+    collection: str
+    filename: str
+    content_type: str | None
+    pieces: AsyncIterator[bytes]
 
 
-def _upload_bucket(services: Services) -> str:
-    objects = services.settings.objects
-    for bucket in objects.buckets:
-        if bucket not in objects.read_only_buckets:
-            return bucket
-    raise InvalidInput("no bucket takes uploads", hint="PINCITE_OBJECTS__BUCKETS")
-
-
-def _refuse_early(request: Request, max_bytes: int) -> None:
-    announced = request.headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > max_bytes + 65_536:  # a form adds a little
-        raise DocumentTooLarge(
-            f"the file is larger than {max_bytes} bytes", hint="PINCITE_API__MAX_UPLOAD_BYTES"
-        )
-
-
-def _parse_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """One range, inclusive; None to send all (also for what is not understood: RFC 9110).
-
-    Raises InvalidInput when the range lies outside the file.
-    """
-    match = _RANGE.match(header or "")
-    if match is None or match[1] == match[2] == "":
-        return None
-    if match[1] == "":
-        first, last = max(0, size - int(match[2])), size - 1
-    else:
-        first = int(match[1])
-        last = min(int(match[2]) if match[2] else size - 1, size - 1)
-    if first > last:
-        raise InvalidInput(f"that range lies outside the file's {size} bytes")
-    return first, last
-
-
-def _bytes_of(
-    services: Services,
-    principal: Principal,
-    stat: ObjectStat,
-    byte_range: tuple[int, int] | None,
-) -> Iterator[bytes]:
-    opened = services.store.open(
-        principal, stat.bucket, stat.key, byte_range=byte_range, if_match=stat.etag
+def _add(
+    request: Request, principal: Principal, services: Services, *, collection: str, filename: str
+) -> AcceptedUpload:
+    """In a worker thread, which waits for the client and for the store."""
+    api = services.settings.api
+    bucket = _bucket_for_uploads(services, principal)
+    upload = _upload_of(request, services, collection, filename)
+    key = object_key(upload.collection, upload.filename)
+    require_collection(key, principal.collections)
+    body = HashedBody(upload.pieces, max_bytes=api.max_upload_bytes, idle_s=api.upload_idle_s)
+    stat = services.store.put(
+        principal, bucket, key, cast("BinaryIO", body), content_type=upload.content_type
     )
-    with opened as stream:
-        yield from stream.chunks
+    accepted = services.accept(
+        principal,
+        ObservedObject(
+            bucket=bucket,
+            key=key,
+            etag=stat.etag,
+            size_bytes=stat.size_bytes,
+            last_modified=stat.last_modified,
+            sha256=body.sha256,
+            content_type=upload.content_type,
+        ),
+        queue=Queue.INTERACTIVE,
+    )
+    write_audit(services, request_id_of(request), principal, "document.add", accepted.document_id)
+    return AcceptedUpload.of(accepted, sha256=body.sha256, bucket=bucket, key=key)
+
+
+def _upload_of(request: Request, services: Services, collection: str, filename: str) -> _Upload:
+    header = request.headers.get("content-type", "")
+    media_type, options = parse_options_header(header)
+    if media_type != b"multipart/form-data":
+        if not filename:
+            raise InvalidInput("a file name is needed", hint="?filename=report.pdf")
+        return _Upload(collection, filename, _content_type(header), request.stream())
+    boundary = options.get(b"boundary")
+    if not boundary:
+        raise InvalidInput("the form has no boundary")
+    api = services.settings.api
+    form = MultipartFile(request.stream(), boundary, api.max_upload_bytes)
+    wait_for(form.find, api.upload_idle_s)
+    return _Upload(
+        form.fields.get("collection", collection),
+        form.fields.get("filename", "") or filename or form.filename,
+        _content_type(form.content_type or ""),
+        form.pieces(),
+    )
+
+
+def _content_type(header: str) -> str | None:
+    """What the client says it is; only remembered, never believed."""
+    is_plain = header.isascii() and header.isprintable() and len(header) <= _MAX_CONTENT_TYPE
+    return header if header and is_plain else None
+
+
+def _bucket_for_uploads(services: Services, principal: Principal) -> str:
+    for bucket in services.settings.objects.buckets:
+        is_theirs = services.tenant_ids.get(bucket) == principal.tenant_id
+        if is_theirs and bucket not in services.settings.objects.read_only_buckets:
+            return bucket
+    raise NotPermitted(
+        "no bucket of this tenant takes uploads", hint="PINCITE_OBJECTS__BUCKETS maps one to it"
+    )

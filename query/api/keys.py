@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
 from core.errors import InvalidInput, NotPermitted
 
 _MAX_KEY_BYTES = 900
-_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+# Control and format characters (NUL, zero width, direction overrides) and lone surrogates: they
+# make a name look like another one, or cannot be stored.
+_DROPPED = frozenset({"Cc", "Cf", "Cs"})
 
 
 def object_key(collection: str, filename: str) -> str:
     """The key of an upload, NFC-normalised.
 
-    `collection` may have subfolders (`plant-a/manuals`). Control, zero-width and direction
-    characters are dropped; a name is never used as a path on disk.
+    `collection` may have subfolders (`plant-a/manuals`); of `filename` the last path segment
+    counts. A name is never used as a path on disk.
     Raises InvalidInput for what would climb, be empty or be too long.
     """
     name = filename.replace("\\", "/").rpartition("/")[2]
@@ -32,9 +33,11 @@ def object_key(collection: str, filename: str) -> str:
 
 def require_collection(key: str, collections: frozenset[str] | None) -> None:
     """Raises NotPermitted when the caller may not see the key's collection."""
-    if collections is not None and key.partition("/")[0] not in collections:
-        raise NotPermitted(f"this key may not use the collection '{key.partition('/')[0]}'")
+    collection = key.partition("/")[0]
+    if collections is not None and collection not in collections:
+        raise NotPermitted(f"this key may not use the collection '{collection}'")
 
 
 def _clean(part: str) -> str:
-    return _FORBIDDEN.sub("", unicodedata.normalize("NFC", part)).strip()
+    kept = "".join(letter for letter in part if unicodedata.category(letter) not in _DROPPED)
+    return unicodedata.normalize("NFC", kept).strip()

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import json
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
+import anyio.to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
+from prometheus_client import generate_latest
 
-from core.errors import InvalidInput, NotAuthenticated, PinciteError
-from core.object_events import parse_object_events
-from query.api.ingest_metrics import render_metrics
-from query.api.shapes import counts_json
-from query.http.auth import Ingester, Operator, TheServices, authenticate
+from core.domain.access import Principal, Scope
+from core.domain.operations import Heartbeat
+from core.errors import BrokerUnavailable, InvalidInput, NotAuthenticated, NotFound, PinciteError
+from core.metrics import IngestCollector, new_registry
+from core.object_events import ObjectReference, parse_object_events
+from query.api.audit import write_audit
+from query.api.schemas.operations import BrokerState, Hints, IngestState, ProcessState
+from query.http.auth import Ingester, Operator, TheServices, authenticate, has_credentials
+from query.http.errors import request_id_of
 from query.services import Services
 
 router = APIRouter(tags=["operations"])
-_HEARTBEAT_MAX_AGE_S = 60.0
-_MAX_EVENT_BYTES = 1_000_000
+HEARTBEAT_MAX_AGE_S = 60.0
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# Whoever adds one of these is a proxy: the connection's address is not the client's.
+_FORWARDING = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 
 
 @router.get("/livez", include_in_schema=False)
-def live() -> dict[str, str]:
-    """This process answers; asks nobody else."""
+@router.head("/livez", include_in_schema=False)
+async def live() -> dict[str, str]:
+    """This process answers; asks nobody else, and needs no thread."""
     return {"status": "ok"}
 
 
 @router.get("/readyz", include_in_schema=False)
+@router.head("/readyz", include_in_schema=False)
 def ready(services: TheServices) -> JSONResponse:
     """Whether what a question needs answers: catalog, index, models and object store."""
     problems = {name: problem for name, problem in _check(services).items() if problem}
@@ -36,13 +48,11 @@ def ready(services: TheServices) -> JSONResponse:
 
 
 def _check(services: Services) -> dict[str, str | None]:
-    answering = services.answering
-    artifacts_bucket = services.settings.objects.artifacts_bucket
-    checks = {
+    checks: dict[str, Callable[[], object]] = {
         "catalog": services.catalog.check,
-        "index": answering.index.manifest,
-        "models": answering.embedder.info,
-        "objects": lambda: services.store.ensure_bucket(artifacts_bucket),
+        "index": services.index.manifest,
+        "models": services.embedder.info,
+        "objects": lambda: services.store.ensure_bucket(services.artifacts.bucket),
     }
     found: dict[str, str | None] = {}
     for name, check in checks.items():
@@ -55,73 +65,103 @@ def _check(services: Services) -> dict[str, str | None]:
 
 
 @router.get("/v1/ops/ingest")
-def ingest_state(principal: Operator, services: TheServices) -> dict[str, Any]:
+def ingest_state(principal: Operator, services: TheServices) -> IngestState:
     """Queue depth, ages and workers, all from the catalog; the broker's own count beside it."""
     counts = services.catalog.operations.counts(principal.tenant_id)
-    beats = services.catalog.operations.heartbeats(max_age_s=_HEARTBEAT_MAX_AGE_S)
+    beats = services.catalog.operations.heartbeats(max_age_s=HEARTBEAT_MAX_AGE_S)
     try:
-        depth = services.job_queue.depth()
-        broker: dict[str, Any] = {
-            "ready": {queue.value: count for queue, count in depth.ready.items()},
-            "unacked": depth.unacked,
-        }
-    except PinciteError as error:
-        broker = {"problem": error.code}
-    return counts_json(counts) | {
-        "broker": broker,
-        "processes": [
-            {
-                "process": beat.process,
-                "role": beat.role,
-                "pid": beat.pid,
-                "host": beat.host,
-                "seen_at": beat.seen_at.isoformat(),
-                "doing": beat.doing,
-                "rss_bytes": beat.rss_bytes,
-            }
-            for beat in beats
-        ],
-    }
+        broker = BrokerState.of(services.job_queue.depth())
+    except BrokerUnavailable as error:
+        broker = BrokerState(problem=error.code)
+    return IngestState.of(counts, broker, _processes(services, principal, beats))
+
+
+def _processes(
+    services: Services, principal: Principal, beats: list[Heartbeat]
+) -> list[ProcessState]:
+    """Processes serve all tenants: which document one works on is only told to its owner."""
+    found = []
+    with services.catalog.snapshot(principal) as snapshot:
+        for beat in beats:
+            doing = beat.doing
+            if doing is not None:
+                try:
+                    snapshot.document(doing)
+                except NotFound:
+                    doing = None
+            found.append(ProcessState.of(beat, doing))
+    return found
 
 
 @router.get("/metrics", include_in_schema=False)
 def metrics(request: Request, services: TheServices) -> Response:
-    """Prometheus text. Open on loopback; elsewhere with PINCITE_API__METRICS_TOKEN or scope ops."""
-    _require_metrics_access(request, services)
-    return Response(
-        render_metrics(services.catalog.operations.counts(None)),
-        media_type="text/plain; version=0.0.4; charset=utf-8",
+    """Prometheus text. Open on loopback; elsewhere with PINCITE_API__METRICS_TOKEN, or a key with
+    scope ops (which sees its own tenant's numbers)."""
+    tenant_id = _metrics_of(request, services)
+    operations = services.catalog.operations
+    collector = IngestCollector(
+        partial(operations.counts, tenant_id),
+        partial(operations.heartbeats, max_age_s=HEARTBEAT_MAX_AGE_S),
+        lambda: {queue.value: n for queue, n in services.job_queue.depth().ready.items()},
     )
+    return Response(generate_latest(new_registry(collector)), media_type=_METRICS_TYPE)
 
 
-def _require_metrics_access(request: Request, services: Services) -> None:
-    host = request.client.host if request.client else ""
-    if host in ("127.0.0.1", "::1"):
-        return
+def _metrics_of(request: Request, services: Services) -> str | None:
+    """Whose numbers the caller may see, None for all. Raises NotAuthenticated, NotPermitted."""
+    if has_credentials(request):
+        if _is_metrics_token(request, services):
+            return None
+        principal = authenticate(request)
+        principal.require(Scope.OPS)
+        return principal.tenant_id
+    if _is_local(request):
+        return None
+    raise NotAuthenticated("metrics need a token here", hint="PINCITE_API__METRICS_TOKEN")
+
+
+def _is_metrics_token(request: Request, services: Services) -> bool:
     expected = services.settings.api.metrics_token.get_secret_value()
     offered = request.headers.get("authorization", "").removeprefix("Bearer ")
-    if expected and hmac.compare_digest(expected.encode(), offered.encode()):
-        return
-    if not offered:
-        raise NotAuthenticated("metrics need a token here", hint="PINCITE_API__METRICS_TOKEN")
-    authenticate(request)
+    return bool(expected) and hmac.compare_digest(expected.encode(), offered.encode())
+
+
+def _is_local(request: Request) -> bool:
+    if request.client is None or any(name in request.headers for name in _FORWARDING):
+        return False
+    try:
+        return ipaddress.ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False
 
 
 @router.post("/v1/internal/object-events", status_code=202)
-async def object_events(
-    request: Request, principal: Ingester, services: TheServices
-) -> dict[str, int]:
+async def object_events(request: Request, principal: Ingester, services: TheServices) -> Hints:
     """Take a bucket's notification as a hint: the key will be looked at soon."""
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > _MAX_EVENT_BYTES:
-            raise InvalidInput("the event is too large")
+    body = await request.body()
     try:
-        events = parse_object_events(json.loads(bytes(body)))
-    except (ValueError, UnicodeDecodeError) as error:
+        payload = json.loads(body)
+    except (ValueError, RecursionError) as error:
         raise InvalidInput("the event is not JSON") from error
-    known = [event for event in events if event.bucket in services.settings.objects.buckets]
+    return await anyio.to_thread.run_sync(
+        partial(_take_hints, services, principal, request_id_of(request), payload)
+    )
+
+
+def _take_hints(
+    services: Services, principal: Principal, request_id: str, payload: object
+) -> Hints:
+    """Only for buckets of the caller's tenant; what is said of others is passed over."""
+    known = [
+        event for event in parse_object_events(payload) if _may_announce(services, principal, event)
+    ]
     for event in known:
         services.catalog.intake.add_hint(principal.tenant_id, event.bucket, event.key)
-    return {"hints": len(known)}
+    write_audit(services, request_id, principal, "object_events.hint", str(len(known)))
+    return Hints(hints=len(known))
+
+
+def _may_announce(services: Services, principal: Principal, event: ObjectReference) -> bool:
+    collection = event.key.partition("/")[0] if "/" in event.key else "default"
+    is_theirs = services.tenant_ids.get(event.bucket) == principal.tenant_id
+    return is_theirs and principal.may_see(collection)

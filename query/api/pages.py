@@ -4,81 +4,82 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 
+from core.domain.access import Principal
+from core.domain.documents import ActiveVersion
 from core.errors import InvalidInput, NotFound
-from query.api.documents import Version, version_hash
+from query.api.files import Version, version_hash
+from query.api.schemas.documents import PageText, QuoteRects
 from query.http.auth import Searcher, TheServices
+from query.services import Services
 
 router = APIRouter(prefix="/v1/documents/{document_id}/pages/{page}", tags=["pages"])
+
+PageNumber = Annotated[int, Path(ge=1, le=1_000_000, description="from 1")]
+Offset = Annotated[int, Query(ge=0, le=100_000_000, description="code points of the page's text")]
+_WIDTH_STEP = 100  # pixels: the cache of pictures stays small
+_PNG: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"image/png": {}}, "description": "The page as displayed"}
+}
 
 
 @router.get("")
 def show_page(
-    document_id: str, page: int, principal: Searcher, services: TheServices, v: Version = None
-) -> dict[str, Any]:
+    document_id: str,
+    page: PageNumber,
+    principal: Searcher,
+    services: TheServices,
+    v: Version = None,
+) -> PageText:
     """The stored text that quotes are cut from, with the page's size, label and printed lines."""
-    with services.catalog.snapshot(principal) as snapshot:
-        version = snapshot.version(document_id, version_hash(v))
+    version = _version(services, principal, document_id, v)
     stored = services.artifacts.read_pages(
         principal, version.sha256, version.parser_fingerprint, [page]
     )
     if page not in stored:
         raise NotFound(f"this document has no page {page}", hint=f"it has {version.page_count}")
-    found = stored[page]
-    return {
-        "document_id": document_id,
-        "version": f"sha256:{version.sha256}",
-        "page": page,
-        "num_pages": version.page_count,
-        "label": found.label,
-        "width": found.width,
-        "height": found.height,
-        "text": found.text,
-        "outcome": found.outcome.value,
-        "lines": [
-            {"start": line.start, "end": line.end, "rect": line.rect} for line in found.lines
-        ],
-    }
+    return PageText.of(document_id, version.sha256, version.page_count, stored[page])
 
 
-@router.get("/image")
+@router.get("/image", response_class=Response, responses=_PNG)
 def page_image(
     document_id: str,
-    page: int,
+    page: PageNumber,
     principal: Searcher,
     services: TheServices,
     v: Version = None,
-    width: Annotated[int, Query(ge=100, le=3000)] = 1000,
+    width: Annotated[int, Query(ge=100, le=3000, description="pixels")] = 1000,
 ) -> Response:
     """The page as displayed, as PNG; rendered in a sandboxed process and cached."""
-    with services.catalog.snapshot(principal) as snapshot:
-        version = snapshot.version(document_id, version_hash(v))
-    picture = services.renderer.page_png(principal, version, page, width_px=_bucketed(width))
-    return Response(
-        picture, media_type="image/png", headers={"Cache-Control": "private, max-age=3600"}
-    )
+    version = _version(services, principal, document_id, v)
+    width_px = max(_WIDTH_STEP, round(width / _WIDTH_STEP) * _WIDTH_STEP)
+    picture = services.renderer.page_png(principal, version, page, width_px=width_px)
+    # Only an address that names the version always shows the same; and only to whoever may see it.
+    caching = "private, max-age=3600" if v is not None else "private, no-cache"
+    return Response(picture, media_type="image/png", headers={"Cache-Control": caching})
 
 
 @router.get("/rects")
 def quote_rects(
     document_id: str,
-    page: int,
-    start: int,
-    end: int,
+    page: PageNumber,
+    start: Offset,
+    end: Offset,
     principal: Searcher,
     services: TheServices,
     v: Version = None,
-) -> dict[str, Any]:
+) -> QuoteRects:
     """Rectangles that cover exactly the words of `text[start:end]`, one a printed line."""
-    if not 0 <= start < end:
+    if start >= end:
         raise InvalidInput("start and end must be 0 <= start < end")
-    with services.catalog.snapshot(principal) as snapshot:
-        version = snapshot.version(document_id, version_hash(v))
+    version = _version(services, principal, document_id, v)
     rects = services.renderer.word_rects(principal, version, page, start, end)
-    return {"page": page, "start": start, "end": end, "rects": rects}
+    return QuoteRects(page=page, start=start, end=end, rects=list(rects))
 
 
-def _bucketed(width: int) -> int:
-    """Steps of 100 pixels, so that the cache of pictures stays small."""
-    return max(100, round(width / 100) * 100)
+def _version(
+    services: Services, principal: Principal, document_id: str, v: str | None
+) -> ActiveVersion:
+    with services.catalog.snapshot(principal) as snapshot:
+        return snapshot.version(document_id, version_hash(v))

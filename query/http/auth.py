@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-import structlog
 from fastapi import Depends, Request
+from starlette.requests import HTTPConnection
 
 from core.domain.access import Principal, Scope
 from core.errors import NotAuthenticated, NotPermitted
@@ -30,7 +30,7 @@ def get_services(request: Request) -> Services:
 def authenticate(request: Request) -> Principal:
     """The caller. Raises NotAuthenticated, NotPermitted (cookie without the CSRF header)."""
     secret, is_cookie = _secret(request)
-    if secret is None:
+    if not secret:
         raise NotAuthenticated(
             "this needs a key",
             hint="send 'Authorization: Bearer <key>', or open the URL that `pincite up` prints",
@@ -38,18 +38,28 @@ def authenticate(request: Request) -> Principal:
     if is_cookie and request.method not in _SAFE_METHODS and CSRF_HEADER not in request.headers:
         raise NotPermitted(f"requests with the session cookie need the header {CSRF_HEADER}")
     principal = get_services(request).catalog.access.authenticate(secret)
-    structlog.contextvars.bind_contextvars(tenant_id=principal.tenant_id)
+    request.state.tenant_id = principal.tenant_id  # for the request's log line
     return principal
 
 
-def _secret(request: Request) -> tuple[str | None, bool]:
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and token.strip():
-        return token.strip(), False
-    if key := request.headers.get("x-api-key"):
-        return key, False
-    cookie = request.cookies.get(SESSION_COOKIE)
-    return cookie, cookie is not None
+def has_credentials(request: HTTPConnection) -> bool:
+    return any(name in request.headers for name in ("authorization", "x-api-key"))
+
+
+def is_session(request: HTTPConnection) -> bool:
+    """Whether the session cookie is what the caller is known by."""
+    return _secret(request)[1]
+
+
+def _secret(request: HTTPConnection) -> tuple[str, bool]:
+    """(the secret, whether it is the cookie). A header that was sent decides, even a wrong one: a
+    program that sends a bad key must not act as whoever is logged in."""
+    if "authorization" in request.headers:
+        scheme, _, token = request.headers["authorization"].partition(" ")
+        return (token.strip() if scheme.lower() == "bearer" else ""), False
+    if "x-api-key" in request.headers:
+        return request.headers["x-api-key"].strip(), False
+    return request.cookies.get(SESSION_COOKIE, ""), SESSION_COOKIE in request.cookies
 
 
 def requires(scope: Scope) -> Callable[[Request], Principal]:
@@ -63,6 +73,7 @@ def requires(scope: Scope) -> Callable[[Request], Principal]:
     return check
 
 
+Caller = Annotated[Principal, Depends(authenticate)]
 Searcher = Annotated[Principal, Depends(requires(Scope.SEARCH))]
 Ingester = Annotated[Principal, Depends(requires(Scope.INGEST))]
 Operator = Annotated[Principal, Depends(requires(Scope.OPS))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -13,96 +14,160 @@ from starlette.exceptions import HTTPException
 
 from core.errors import ErrorKind, Gone, Overloaded, PinciteError
 
-_STATUS = {
-    ErrorKind.INVALID: HTTPStatus.BAD_REQUEST,
-    ErrorKind.UNAUTHENTICATED: HTTPStatus.UNAUTHORIZED,
-    ErrorKind.FORBIDDEN: HTTPStatus.FORBIDDEN,
-    ErrorKind.NOT_FOUND: HTTPStatus.NOT_FOUND,
-    ErrorKind.CONFLICT: HTTPStatus.CONFLICT,
-    ErrorKind.TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-    ErrorKind.OVERLOADED: HTTPStatus.TOO_MANY_REQUESTS,
-    ErrorKind.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
-    ErrorKind.TIMEOUT: HTTPStatus.GATEWAY_TIMEOUT,
-    ErrorKind.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
+# The titles stand here because those of the standard library differ between Python versions.
+_TITLES = {
+    400: "Bad request",
+    401: "Not authenticated",
+    403: "Not permitted",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "Conflict",
+    410: "Gone",
+    413: "Too large",
+    416: "Range not satisfiable",
+    421: "Misdirected request",
+    422: "Invalid request",
+    429: "Too many requests",
+    500: "Internal error",
+    503: "Unavailable",
+    504: "Timed out",
 }
+_STATUS = {
+    ErrorKind.INVALID: 400,
+    ErrorKind.UNAUTHENTICATED: 401,
+    ErrorKind.FORBIDDEN: 403,
+    ErrorKind.NOT_FOUND: 404,
+    ErrorKind.CONFLICT: 409,
+    ErrorKind.TOO_LARGE: 413,
+    ErrorKind.OVERLOADED: 429,
+    ErrorKind.UNAVAILABLE: 503,
+    ErrorKind.TIMEOUT: 504,
+    ErrorKind.INTERNAL: 500,
+}
+_RETRYABLE = frozenset({ErrorKind.OVERLOADED, ErrorKind.UNAVAILABLE, ErrorKind.TIMEOUT})
+_MAX_REASONS = 8
+PROBLEM_JSON = "application/problem+json"
 _log = structlog.get_logger(__name__)
 
 
-def status_of(error: PinciteError) -> HTTPStatus:
-    return HTTPStatus.GONE if isinstance(error, Gone) else _STATUS[error.kind]
+def status_of(error: PinciteError) -> int:
+    return 410 if isinstance(error, Gone) else _STATUS[error.kind]
+
+
+def status_of_code(code: str) -> int:
+    """The status of an error that is only known by its code, as in an event."""
+    return _STATUS_BY_CODE.get(code, 500)
+
+
+def is_retryable(error: PinciteError) -> bool:
+    """Whether the same request may succeed later."""
+    return error.kind in _RETRYABLE
+
+
+def _all_kinds(kind: type[PinciteError]) -> Iterator[type[PinciteError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _all_kinds(below)
+
+
+_STATUS_BY_CODE = {kind.code: _STATUS[kind.kind] for kind in _all_kinds(PinciteError)} | {
+    Gone.code: 410
+}
 
 
 def problem(
-    status: HTTPStatus, code: str, detail: str, *, hint: str | None = None, request_id: str = ""
-) -> dict[str, Any]:
-    """The body of an error."""
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    hint: str | None = None,
+    request_id: str = "",
+    headers: dict[str, str] | None = None,
+) -> JSONResponse:
+    """An error as every route answers it: type, title, status, code, detail, request id, hint."""
     body: dict[str, Any] = {
         "type": f"urn:pincite:error:{code}",
-        "title": status.phrase,
-        "status": int(status),
+        "title": _TITLES.get(status) or HTTPStatus(status).phrase,
+        "status": status,
         "code": code,
         "detail": detail,
         "request_id": request_id,
     }
-    return body | ({"hint": hint} if hint else {})
+    return JSONResponse(
+        body | ({"hint": hint} if hint else {}),
+        status_code=status,
+        headers=headers,
+        media_type=PROBLEM_JSON,
+    )
+
+
+def problem_of(error: PinciteError, request_id: str) -> JSONResponse:
+    """Of an error that we raised on purpose; its message is meant to be read."""
+    status = status_of(error)
+    if status >= 500:
+        _log.warning("http.error", code=error.code, message=error.message, **_facts(error))
+    headers = {}
+    if isinstance(error, Overloaded):
+        headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return problem(
+        status,
+        error.code,
+        error.message,
+        hint=error.hint,
+        request_id=request_id,
+        headers=headers,
+    )
+
+
+def problem_unexpected(request_id: str) -> JSONResponse:
+    """Of an exception nobody foresaw: nothing of its text reaches the client."""
+    return problem(
+        500,
+        "internal_error",
+        "something went wrong on our side",
+        hint="the server's log has the details under this request id",
+        request_id=request_id,
+    )
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """No exception text of other people's code ever reaches a client."""
+    """Everything but the unforeseen, which `middleware.RequestContext` catches."""
 
     @app.exception_handler(PinciteError)
     async def known(request: Request, error: PinciteError) -> JSONResponse:
-        status = status_of(error)
-        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            _log.warning("http.error", code=error.code, message=error.message)
-        headers = {}
-        if isinstance(error, Overloaded):
-            headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
-        if status == HTTPStatus.UNAUTHORIZED:
-            headers["WWW-Authenticate"] = "Bearer"
-        return _respond(request, status, error.code, error.message, error.hint, headers)
+        return problem_of(error, request_id_of(request))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        reasons = "; ".join(
+        # Where and why, never the value: it may be a question or a key in the wrong place.
+        reasons = [
             f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}"
             for detail in error.errors()
-        )
-        return _respond(
-            request, HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_request", reasons, None, {}
+        ]
+        return problem(
+            422,
+            "invalid_request",
+            "; ".join(reasons[:_MAX_REASONS]),
+            request_id=request_id_of(request),
         )
 
     @app.exception_handler(HTTPException)
     async def routing(request: Request, error: HTTPException) -> JSONResponse:
-        status = HTTPStatus(error.status_code)
-        code = status.name.lower()
-        return _respond(request, status, code, status.phrase, None, dict(error.headers or {}))
-
-    @app.exception_handler(Exception)
-    async def unknown(request: Request, error: Exception) -> JSONResponse:
-        _log.error("http.unexpected", exc_info=error)
-        return _respond(
-            request,
-            HTTPStatus.INTERNAL_SERVER_ERROR,
-            "internal_error",
-            "something went wrong on our side",
-            "the server's log has the details under this request id",
-            {},
+        title = _TITLES.get(error.status_code) or HTTPStatus(error.status_code).phrase
+        return problem(
+            error.status_code,
+            title.lower().replace(" ", "_"),
+            error.detail if error.detail else title,
+            request_id=request_id_of(request),
+            headers=dict(error.headers or {}),
         )
 
 
-def _respond(
-    request: Request,
-    status: HTTPStatus,
-    code: str,
-    detail: str,
-    hint: str | None,
-    headers: dict[str, str],
-) -> JSONResponse:
-    request_id = getattr(request.state, "request_id", "")
-    return JSONResponse(
-        problem(status, code, detail, hint=hint, request_id=request_id),
-        status_code=status,
-        headers=headers,
-        media_type="application/problem+json",
-    )
+def request_id_of(request: Request) -> str:
+    return str(getattr(request.state, "request_id", ""))
+
+
+def _facts(error: PinciteError) -> dict[str, object]:
+    return {f"error_{name}": value for name, value in error.context.items()}
