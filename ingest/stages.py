@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from core.domain.documents import ObjectStat
+    from core.domain.search import EmbedderInfo
     from ingest.part_run import PartRun
 
 _UNREADABLE = frozenset({PageOutcome.TIMED_OUT, PageOutcome.FAILED})
@@ -77,7 +78,7 @@ def load_chunks(run: PartRun) -> list[Chunk]:
     artifacts = run.deps.artifacts
     facts = _stored_facts(run)
     if facts is not None:
-        name = _chunks_name(run, title_of(run, facts), info.max_tokens)
+        name = _chunks_name(run, title_of(run, facts), info)
         with suppress(NotFound):
             return artifacts.read_chunks(run.principal, run.sha256, name)
     facts, pages = _all_pages(run)
@@ -95,7 +96,7 @@ def load_chunks(run: PartRun) -> list[Chunk]:
     )
     if not chunks:
         raise _no_text(pages)
-    name = _chunks_name(run, title, info.max_tokens)
+    name = _chunks_name(run, title, info)
     artifacts.write_chunks(run.principal, run.sha256, name, chunks)
     return list(chunks)
 
@@ -111,9 +112,16 @@ def title_of(run: PartRun, facts: DocumentFacts) -> str:
     return facts.title or PurePosixPath(run.part.key).stem
 
 
-def _chunks_name(run: PartRun, title: str, max_tokens: int) -> str:
-    """Chunks depend on the pages, the rules, the embedder's limit and the title in their prefix."""
-    parts = (run.fingerprint.parser, run.fingerprint.chunker, max_tokens, title)
+def _chunks_name(run: PartRun, title: str, info: EmbedderInfo) -> str:
+    """Chunks depend on the pages, the rules, the embedder's tokenizer and limit, and the title in
+    their prefix."""
+    parts = (
+        run.fingerprint.parser,
+        run.fingerprint.chunker,
+        info.fingerprint,
+        info.max_tokens,
+        title,
+    )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 

@@ -1,4 +1,5 @@
-"""A deployment for tests: shared real servers, and workers and a sweeper as OS processes of its own.
+"""A deployment for tests: shared real servers, and workers and a sweeper as OS processes of its
+own.
 
 Each deployment has its own catalog file, bucket, broker database and index alias on the shared
 servers, so that tests do not see each other. Its settings reach the processes as environment
@@ -7,6 +8,7 @@ variables, as in production.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import time
@@ -17,6 +19,7 @@ from pathlib import Path
 
 import boto3
 from botocore.config import Config
+from mypy_boto3_s3.client import S3Client
 
 from core.domain.access import Principal
 from core.domain.documents import DocumentRecord, DocumentStatus
@@ -99,19 +102,17 @@ class Deployment:
         made.adapters.catalog.migrate()
         return made
 
-    @property
+    @functools.cached_property
     def adapters(self) -> Adapters:
         """This process's own view of the same catalog, store and index."""
-        if not hasattr(self, "_adapters"):
-            self._adapters = Adapters(self.settings)
-        return self._adapters
+        return Adapters(self.settings)
 
     @property
     def principal(self) -> Principal:
         return Principal.system(self.adapters.tenant_ids[self.bucket], "test")
 
-    @property
-    def s3(self):  # type: ignore[no-untyped-def]
+    @functools.cached_property
+    def s3(self) -> S3Client:
         """A plain boto3 client, as any user of the bucket has."""
         return boto3.session.Session().client(
             "s3",
@@ -178,6 +179,7 @@ class Deployment:
         for process in self.processes:
             process.kill()
         self.adapters.close()
+        self.s3.close()
 
     def _start(self, name: str, code: str, alive: Path) -> stack.Server:
         process = stack.python_process(

@@ -17,7 +17,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 @pytest.fixture
 def deploy(servers: Servers, tmp_path: Path) -> Iterator[Callable[..., Deployment]]:
-    """Makes a deployment with an empty catalog, bucket and index; its processes end with the test."""
+    """Makes a deployment with an empty catalog, bucket and index; its processes end with the
+    test."""
     made: list[Deployment] = []
 
     def make(**sections: dict[str, object]) -> Deployment:
