@@ -144,7 +144,9 @@ class PartResult:
     """What completing a part adds to the catalog, in one transaction.
 
     `same_stage` parts join the open stage (the remaining page ranges, once the page count is
-    known); `next_stage` parts are added by whichever part closes the stage.
+    known); `next_stage` parts are added by whichever part closes the stage. `num_chunks` is the
+    document's total; `num_terms`, `num_pages_done` and `failed_pages` add up over the parts that
+    report them. `parser_fingerprint` names the stored elements that answers will be cut from.
     """
 
     same_stage: tuple[NewPart, ...] = ()

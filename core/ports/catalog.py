@@ -54,6 +54,10 @@ class IntakeCatalog(Protocol):
         has the same etag and size, or the same sha256, and is not deleted. A deleted document comes
         back with a new version_seq; so does one whose bytes changed. The collection is the key's
         first path segment (`default` at the root), created when new.
+
+        The same bytes under another etag move the recorded etag and size. An object that was found
+        in a listing (no sha256) under the etag of a tombstone is a no-op as well.
+        Raises NotPermitted for a collection the Principal may not see.
         """
 
     def known_objects(self, principal: Principal, bucket: str) -> Iterator[KnownObject]:
@@ -110,7 +114,7 @@ class PartCatalog(Protocol):
 
     def release(self, part: LeasedPart, *, retry_at: datetime, code: str, message: str) -> None:
         """Give the part back after a failure that may pass (a server was down): waiting, not due
-        before `retry_at`. When the part was not at fault (Unavailable) the attempt is not counted."""
+        before `retry_at`. The attempt is given back, since the part was not at fault."""
 
     def fail(
         self, part: LeasedPart, *, code: str, message: str, hint: str | None, is_final: bool
@@ -129,8 +133,9 @@ class PartCatalog(Protocol):
     def mark_sent(self, message_ids: Sequence[int]) -> None: ...
 
     def retry(self, principal: Principal, job_id: str) -> IngestJob:
-        """Reset failed parts of a job to waiting with no attempts. Raises NotFound, Conflict (a
-        newer version exists, or nothing failed)."""
+        """Reset failed parts of a job to waiting with no attempts, and the whole index stage if it
+        had begun. Raises NotFound, Conflict (a newer version exists, nothing failed, or what the
+        failed attempt left is just being purged)."""
 
     def cancel(self, principal: Principal, job_id: str) -> IngestJob:
         """Fail all unfinished parts as `cancelled`. Raises NotFound, Conflict when finished."""
@@ -181,8 +186,14 @@ class AnswerCatalog(Protocol):
         events: Sequence[dict[str, Any]],
         document_ids: Sequence[str],
     ) -> None:
-        """Keep the object, its events and which documents it quotes. Quotes of documents deleted
-        since the question started are cleared as `delete` would."""
+        """Keep the object, its events and which documents any word of it comes from.
+
+        A later `delete` of one of these clears its quotes and the answer text that they support
+        (covered character by character, so that offsets stay valid); of the events only those that
+        carry the whole answer stay, with the cleared one in it. Quotes of documents deleted since
+        the question started are cleared likewise. Events are numbered by their `seq`, or from 1.
+        Raises Conflict when the id is taken, InvalidInput when there is none.
+        """
 
     def load(self, principal: Principal, answer_id: str) -> dict[str, Any]:
         """Raises NotFound (also for another tenant's, or another subject's without scope ADMIN)."""
@@ -209,7 +220,9 @@ class AccessCatalog(Protocol):
         secret: str | None = None,
         is_single_use: bool = False,
     ) -> CreatedKey:
-        """A new key; its secret is shown this once. `secret` registers one made elsewhere."""
+        """A new key; its secret is shown this once. `secret` registers one made elsewhere: again
+        at each start if need be. Raises Conflict when it belongs to another tenant or was revoked.
+        """
 
     def authenticate(self, secret: str) -> Principal:
         """Raises NotAuthenticated for unknown, expired, revoked or used keys. A single-use key is
@@ -235,7 +248,8 @@ class OperationsCatalog(Protocol):
     def heartbeats(self, *, max_age_s: float) -> list[Heartbeat]: ...
 
     def dead_generations(self, *, older_than_s: float, limit: int) -> list[DeadGeneration]:
-        """Superseded, abandoned or deleted generations whose points may be purged by now."""
+        """Superseded, abandoned, failed or deleted generations whose points may be purged by now.
+        A failed one is claimed for a minute: `retry` waits for its purge."""
 
     def mark_purged(self, generation_id: str) -> None: ...
 

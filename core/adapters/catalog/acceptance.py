@@ -140,7 +140,13 @@ def add_version(
     tx.execute(
         update(documents)
         .where(documents.c.document_id == document.document_id)
-        .values(newest_seq=version_seq, updated_at=now, deleted_at=None, tombstone_etag=None)
+        .values(
+            newest_seq=version_seq,
+            shown_generation_id=generation_id,
+            updated_at=now,
+            deleted_at=None,
+            tombstone_etag=None,
+        )
     )
     tx.execute(
         versions.insert().values(

@@ -16,7 +16,6 @@ from core.adapters.catalog.work import (
     is_held,
     lease_lost,
     lock_part,
-    touch,
 )
 from core.errors import Conflict, InternalError
 
@@ -132,7 +131,11 @@ def _close_as(tx: Connection, part: LeasedPart, active_generation_id: str, now: 
     finish_part(tx, part, num_terms=0, now=now)
     tx.execute(update(versions).where(_version(part)).values(closed_as=active_generation_id))
     close_generations(tx, generations.c.generation_id == part.generation_id, now)
-    touch(tx, part.document_id, now)
+    tx.execute(
+        update(documents)
+        .where(documents.c.document_id == part.document_id)
+        .values(shown_generation_id=active_generation_id, updated_at=now)
+    )
 
 
 def _claim_content(tx: Connection, part: LeasedPart, sha256: str, now: datetime) -> None:

@@ -56,6 +56,7 @@ class Database:
         self.url = _checked_url(url)
         self._pool_size = pool_size
         self._engine: Engine | None = None
+        self._inherited: list[Engine | None] = []
         self._engine_pid = 0
         self._lock = threading.Lock()
 
@@ -67,8 +68,9 @@ class Database:
     def engine(self) -> Engine:
         with self._lock:
             if self._engine is None or self._engine_pid != os.getpid():
-                if self._engine is not None:  # forked: the parent's connections are not ours
-                    self._engine.dispose(close=False)
+                # After a fork the parent's connections are not ours to use, nor to close: they are
+                # kept out of the garbage collector's way.
+                self._inherited.append(self._engine)
                 self._engine = self._create_engine()
                 self._engine_pid = os.getpid()
             return self._engine

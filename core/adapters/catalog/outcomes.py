@@ -91,7 +91,7 @@ def record_error(
 def put_back(
     tx: Connection, row: AnyRow, *, retry_at: datetime, now: datetime, attempts: int
 ) -> None:
-    """Make a held part wait for its next attempt; unless it is due now, the sweeper announces it."""
+    """Make a held part wait for its next attempt, which the sweeper announces if it is not due."""
     latest = now + timedelta(seconds=MAX_DELAY_S)
     tx.execute(
         update(parts)

@@ -9,7 +9,6 @@ from sqlalchemy import and_, exists, false, func, or_, select
 from core.adapters.catalog.status import (
     CANCELLED,
     SUPERSEDED,
-    effective_generation,
     facts_key,
     facts_of,
     status_of,
@@ -98,7 +97,7 @@ def select_documents(principal: Principal) -> Select[Any]:
                 versions.c.version_seq == documents.c.newest_seq,
             ),
         )
-        .join(generations, effective_generation())
+        .join(generations, generations.c.generation_id == documents.c.shown_generation_id)
         .join(jobs, jobs.c.generation_id == versions.c.generation_id)
         .outerjoin(active, active.c.generation_id == documents.c.active_generation_id)
         .where(visible(principal), documents.c.deleted_at.is_(None))
@@ -162,7 +161,11 @@ def select_jobs(principal: Principal) -> Select[Any]:
                 versions.c.version_seq == jobs.c.version_seq,
             ),
         )
-        .join(generations, effective_generation())
+        .join(
+            generations,
+            generations.c.generation_id
+            == func.coalesce(versions.c.closed_as, versions.c.generation_id),
+        )
         .where(visible(principal), is_unpurged())
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, case, exists, func, literal, select
 
-from core.adapters.catalog.tables import documents, generations, parts, versions
+from core.adapters.catalog.tables import documents, generations, parts
 from core.domain.documents import DocumentStatus, PartState
 
 if TYPE_CHECKING:
@@ -104,15 +104,8 @@ def _all_keys() -> list[str]:
     return [f + failure for f in flags for failure in ("", *FAILURES)]
 
 
-def effective_generation() -> ColumnElement[bool]:
-    """Join condition: the generation that decides how a version shows."""
-    return generations.c.generation_id == func.coalesce(
-        versions.c.closed_as, versions.c.generation_id
-    )
-
-
 def facts_key() -> ColumnElement[str]:
-    """The facts of each row of documents, versions and generations (`effective_generation`).
+    """The facts of each row of documents and generations (those that decide how a version shows).
 
     Parts are looked at only for generations that were never activated.
     """
@@ -126,7 +119,7 @@ def facts_key() -> ColumnElement[str]:
         .scalar_subquery()
     )
     was_replaced = and_(
-        generations.c.superseded_at.is_not(None), documents.c.newest_seq > versions.c.version_seq
+        generations.c.superseded_at.is_not(None), documents.c.newest_seq > generations.c.version_seq
     )
     failure = case(
         (was_activated, literal("")),

@@ -36,6 +36,8 @@ documents = Table(
     Column("key", Words, nullable=False),
     Column("collection", Words, nullable=False),
     Column("newest_seq", Integer, nullable=False),
+    # decides how the newest version shows: its own, or the active one it was closed as
+    Column("shown_generation_id", Words),
     Column("active_generation_id", Words),
     Column("tombstone_etag", Words),
     at("created_at"),

@@ -102,6 +102,7 @@ def _create_documents() -> None:
         sa.Column("key", Words, nullable=False),
         sa.Column("collection", Words, nullable=False),
         sa.Column("newest_seq", sa.Integer(), nullable=False),
+        sa.Column("shown_generation_id", Words, nullable=True),
         sa.Column("active_generation_id", Words, nullable=True),
         sa.Column("tombstone_etag", Words, nullable=True),
         sa.Column("created_at", UtcDateTime, nullable=False),
