@@ -12,6 +12,7 @@ import json
 import math
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -26,11 +27,22 @@ if TYPE_CHECKING:
     from core.settings import ModelsSettings
 
 PRIORITY_HEADER = "X-Pincite-Priority"
+FINGERPRINT_HEADER = "X-Pincite-Model"
+_QUESTION, _PASSAGE = "question", "passage"
 _MAX_TEXTS = 32  # TEI's own default limit of texts in one request
 _CONNECT_TIMEOUT_S = 5.0
 _MAX_CONNECTIONS = 16
 _MAX_NORM_ERROR = 1e-2
 _INFO_FIELDS = ("model_id", "model_sha", "model_dtype", "model_type", "max_input_length")
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """What a server told of itself."""
+
+    info: EmbedderInfo
+    max_texts: int
+    prompts: frozenset[str]
 
 
 class HttpEmbedder:
@@ -61,68 +73,85 @@ class HttpEmbedder:
         self._url = settings.url
         self._sleep = sleep
         self._lock = threading.Lock()
-        self._described: tuple[EmbedderInfo, int, frozenset[str]] | None = None
+        self._server: _Server | None = None
 
     def info(self) -> EmbedderInfo:
-        return self._describe()[0]
+        return self._described().info
 
     def embed_questions(self, texts: Sequence[str]) -> list[list[float]]:
-        return self._embed(texts, "question", "query")
+        return self._embed(texts, _QUESTION, ("query",))
 
     def embed_passages(
         self, texts: Sequence[str], *, is_waited_for: bool = False
     ) -> list[list[float]]:
-        return self._embed(texts, "question" if is_waited_for else "passage", "passage")
+        return self._embed(texts, _QUESTION if is_waited_for else _PASSAGE, ("passage", "document"))
 
     def close(self) -> None:
         """End the connections; the embedder cannot be used afterwards."""
         self._client.close()
 
-    def _embed(self, texts: Sequence[str], priority: str, prompt: str) -> list[list[float]]:
-        info, max_texts, prompts = self._describe()
+    def _embed(
+        self, texts: Sequence[str], priority: str, prompts: tuple[str, ...]
+    ) -> list[list[float]]:
+        """In requests as large as the server takes, with the first of `prompts` that it has."""
+        server = self._described()
+        prompt = next((name for name in prompts if name in server.prompts), None)
         vectors: list[list[float]] = []
-        for start in range(0, len(texts), max_texts):
-            group = list(texts[start : start + max_texts])
-            vectors += self._request(group, priority, prompt if prompt in prompts else None)
-        for vector in vectors:
-            if len(vector) != info.dimension:
-                raise ModelsUnavailable(
-                    f"the model server gave {len(vector)} dimensions instead of {info.dimension}",
-                    hint="was it restarted with another model? restart this process too",
-                )
+        for start in range(0, len(texts), server.max_texts):
+            group = list(texts[start : start + server.max_texts])
+            vectors += self._request(group, priority, prompt, server)
         return vectors
 
     def _request(
-        self, texts: list[str], priority: str, prompt: str | None = None
+        self, texts: list[str], priority: str, prompt: str | None, server: _Server | None
     ) -> list[list[float]]:
+        """One request. `server` is what is known of it, None while finding out."""
         body: dict[str, Any] = {"inputs": texts, "normalize": True, "truncate": False}
         if prompt is not None:
             body["prompt_name"] = prompt
-        vectors = self._call("POST", "/embed", body=body, headers={PRIORITY_HEADER: priority})
+        response = self._call("POST", "/embed", body=body, headers={PRIORITY_HEADER: priority})
+        vectors = _json(response)
         if not isinstance(vectors, list) or len(vectors) != len(texts):
             raise ModelsUnavailable(f"the model server did not give {len(texts)} vectors")
         for vector in vectors:
             _require_unit_length(vector)
+        if server is not None:
+            self._require_same_model(response, vectors, server.info)
         return vectors
 
-    def _describe(self) -> tuple[EmbedderInfo, int, frozenset[str]]:
-        with self._lock:
-            if self._described is None:
-                self._described = self._read_info()
-            return self._described
+    def _require_same_model(
+        self, response: httpx.Response, vectors: list[list[float]], info: EmbedderInfo
+    ) -> None:
+        """Vectors of two models must never meet in one index. Raises ModelsUnavailable, and asks
+        the server again next time."""
+        told = response.headers.get(FINGERPRINT_HEADER, info.fingerprint)
+        if told != info.fingerprint or any(len(vector) != info.dimension for vector in vectors):
+            with self._lock:
+                self._server = None
+            raise ModelsUnavailable(
+                "the model server serves another model than before",
+                hint="an index belongs to one model: see `pincite index rebuild`",
+            )
 
-    def _read_info(self) -> tuple[EmbedderInfo, int, frozenset[str]]:
-        told = self._call("GET", "/info")
+    def _described(self) -> _Server:
+        with self._lock:
+            if self._server is None:
+                self._server = self._ask()
+            return self._server
+
+    def _ask(self) -> _Server:
+        told = _json(self._call("GET", "/info"))
         try:
-            max_texts = min(_MAX_TEXTS, int(told.get("max_client_batch_size") or _MAX_TEXTS))
             ours: dict[str, Any] = told.get("pincite") or {}
+            dimension = ours.get("dimension") or len(self._request(["-"], _QUESTION, None, None)[0])
             info = EmbedderInfo(
                 model_id=str(told["model_id"]),
                 fingerprint=str(ours.get("fingerprint") or _fingerprint(told)),
-                dimension=int(ours.get("dimension") or len(self._request(["-"], "question")[0])),
+                dimension=int(dimension),
                 max_tokens=int(told["max_input_length"]),
             )
-            return info, max(1, max_texts), frozenset(ours.get("prompts") or ())
+            max_texts = min(_MAX_TEXTS, int(told.get("max_client_batch_size") or _MAX_TEXTS))
+            return _Server(info, max(1, max_texts), frozenset(ours.get("prompts") or ()))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelsUnavailable(
                 f"{self._url}/info is not what an embedding server tells: {error!r}",
@@ -136,8 +165,8 @@ class HttpEmbedder:
         *,
         body: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
-    ) -> Any:
-        def once() -> Any:
+    ) -> httpx.Response:
+        def once() -> httpx.Response:
             try:
                 response = self._client.request(method, path, json=body, headers=headers)
             except httpx.TransportError as error:
@@ -148,12 +177,16 @@ class HttpEmbedder:
                 ) from error
             if response.status_code >= 300:
                 raise _refusal(response)
-            try:
-                return response.json()
-            except (json.JSONDecodeError, UnicodeDecodeError) as error:
-                raise ModelsUnavailable("the model server's answer is not JSON") from error
+            return response
 
         return with_retries(once, should_retry=_is_passing, sleep=self._sleep)
+
+
+def _json(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ModelsUnavailable("the model server's answer is not JSON") from error
 
 
 def _is_passing(error: Exception) -> bool:

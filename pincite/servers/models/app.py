@@ -13,12 +13,11 @@ from typing import Any, Final
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import ValidationError
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from core.domain.search import EmbedderInfo
 from core.errors import NotFound, PinciteError
 from pincite import __version__
-from pincite.servers.index.access import Access
+from pincite.servers.models.access import Access, AccessGate
 from pincite.servers.models.errors import (
     BackendFailed,
     BadBody,
@@ -36,7 +35,6 @@ PRIORITY_HEADER: Final = "X-Pincite-Priority"
 FINGERPRINT_HEADER: Final = "X-Pincite-Model"
 MAX_TEXTS: Final = 32  # TEI's default; clients read it from /info
 MAX_BODY_BYTES: Final = 2_000_000
-_HEALTH_PATHS: Final = frozenset({"/health", "/livez", "/readyz"})
 
 log = logging.getLogger(__name__)
 
@@ -54,26 +52,6 @@ class Service:
     @property
     def info(self) -> EmbedderInfo:
         return self.encoder.info()
-
-
-class AccessGate:
-    """ASGI middleware that answers refused requests itself, before a body is read."""
-
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app = app
-        self._access = access
-        self._host_only = Access(None, access.allowed_hosts)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer 401 or 403. Health needs no key."""
-        if scope["type"] == "http":
-            rules = self._host_only if scope["path"] in _HEALTH_PATHS else self._access
-            try:
-                rules.check(Request(scope))
-            except PinciteError as error:
-                await refusal(error)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
 
 
 def create_app(service: Service, access: Access) -> FastAPI:

@@ -13,7 +13,7 @@ import uvicorn
 from core.adapters.embed_local import LocalEmbedder
 from core.errors import SettingsError
 from core.settings import ModelsSettings
-from pincite.servers.index.access import LOOPBACK_NAMES, Access, is_loopback
+from pincite.servers.models.access import LOOPBACK_NAMES, Access, is_loopback
 from pincite.servers.models.app import Service, create_app
 from pincite.servers.models.metrics import ModelsMetrics
 from pincite.servers.models.owner import ModelOwner, TextEncoder
