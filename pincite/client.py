@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import httpx
 
 from core.errors import (
     Conflict,
     DocumentTooLarge,
+    Gone,
     InternalError,
     InvalidInput,
     NotAuthenticated,
@@ -38,7 +40,7 @@ _BY_STATUS: dict[int, type[PinciteError]] = {
     403: NotPermitted,
     404: NotFound,
     409: Conflict,
-    410: NotFound,
+    410: Gone,
     413: DocumentTooLarge,
     422: InvalidInput,
     429: Overloaded,
@@ -86,26 +88,27 @@ class Client:
         return self._pages("/v1/documents", filters)
 
     def document(self, document_id: str) -> dict[str, Any]:
-        return self._call("GET", f"/v1/documents/{document_id}")
+        return self._call("GET", f"/v1/documents/{_quoted(document_id)}")
 
     def page(self, document_id: str, number: int) -> dict[str, Any]:
         """The stored text of one page, with its size and printed label."""
-        return self._call("GET", f"/v1/documents/{document_id}/pages/{number}")
+        return self._call("GET", f"/v1/documents/{_quoted(document_id)}/pages/{number}")
 
     def delete_document(self, document_id: str) -> None:
-        self._call("DELETE", f"/v1/documents/{document_id}")
+        """Raises NotFound."""
+        self._call("DELETE", f"/v1/documents/{_quoted(document_id)}")
 
     def jobs(self) -> Iterator[dict[str, Any]]:
         return self._pages("/v1/jobs", {})
 
     def job(self, job_id: str) -> dict[str, Any]:
-        return self._call("GET", f"/v1/jobs/{job_id}")
+        return self._call("GET", f"/v1/jobs/{_quoted(job_id)}")
 
     def retry_job(self, job_id: str) -> dict[str, Any]:
-        return self._call("POST", f"/v1/jobs/{job_id}/retry")
+        return self._call("POST", f"/v1/jobs/{_quoted(job_id)}/retry")
 
     def cancel_job(self, job_id: str) -> dict[str, Any]:
-        return self._call("POST", f"/v1/jobs/{job_id}/cancel")
+        return self._call("POST", f"/v1/jobs/{_quoted(job_id)}/cancel")
 
     def search(
         self, query: str, *, collections: Sequence[str] = (), limit: int = 8
@@ -138,20 +141,39 @@ class Client:
             response = self._http.request(method, path, **arguments)
         except httpx.TimeoutException as error:
             raise TimedOut(f"{self.base_url} did not answer in time") from error
-        except httpx.TransportError as error:
+        except (httpx.TransportError, httpx.InvalidURL) as error:
             raise Unavailable(
                 f"nobody answers at {self.base_url}", hint="is `pincite up` running?"
             ) from error
-        if response.is_success:
-            return {} if response.status_code == httpx.codes.NO_CONTENT else response.json()
-        raise _error_from(response)
+        if not response.is_success:
+            raise _error_from(response)
+        if response.status_code == httpx.codes.NO_CONTENT:
+            return {}
+        body = _json_of(response)
+        if body is None:
+            raise InternalError(f"what answers at {self.base_url} is not Pincite")
+        return body
+
+
+def _quoted(name: str) -> str:
+    """An id as one segment of a path, whatever somebody typed."""
+    return quote(name, safe="") or "-"
+
+
+def _json_of(response: httpx.Response) -> dict[str, Any] | None:
+    try:
+        body = response.json()
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return None
+    return body if isinstance(body, dict) else None
 
 
 def _error_from(response: httpx.Response) -> PinciteError:
-    try:
-        problem: dict[str, Any] = response.json()
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        problem = {}
+    problem = _json_of(response) or {}
     kind = _BY_STATUS.get(response.status_code, InternalError)
     message = problem.get("detail") or f"the server answered {response.status_code}"
-    return kind(message, hint=problem.get("hint"), request_id=problem.get("request_id"))
+    facts = {"hint": problem.get("hint"), "request_id": problem.get("request_id")}
+    if kind is Overloaded:
+        wait = response.headers.get("retry-after", "")
+        return Overloaded(message, retry_after_s=float(wait) if wait.isdecimal() else 1.0, **facts)
+    return kind(message, **facts)

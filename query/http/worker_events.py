@@ -24,6 +24,10 @@ Event: TypeAlias = dict[str, Any]  # JSON: type, seq, and what it tells
 StartEvents: TypeAlias = Callable[[], Generator[Event, None, None]]
 
 
+# The reader has left; or the loop has ended, when the server stops.
+_NOBODY_READS = (anyio.BrokenResourceError, anyio.RunFinishedError)
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
     """The generator raised."""
@@ -75,8 +79,8 @@ def _pump(start: StartEvents, sender: MemoryObjectSendStream[Item]) -> None:
         with closing(start()) as events:
             for event in events:
                 send(event)
-    except anyio.BrokenResourceError:
-        pass  # the reader has left
+    except _NOBODY_READS:
+        pass
     except Exception as error:  # noqa: BLE001 - the edge: it is raised again where it is read
-        with suppress(anyio.BrokenResourceError):
+        with suppress(*_NOBODY_READS):
             send(Failed(error))

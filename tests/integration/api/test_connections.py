@@ -164,7 +164,7 @@ def test_the_server_stops_although_a_stream_is_open(world: World) -> None:
         ask(connection, world.key(), stream=True)
         read_until(connection, b"event: text.delta")
     connection.close()
-    assert world.answers.closed.is_set()
+    assert world.answers.closed.wait(WAIT_S)
     assert world.num_closed == [1]
 
 
