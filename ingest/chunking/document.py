@@ -18,6 +18,7 @@ from core.lexical import UNKNOWN_LANGUAGE, detect_language
 from ingest.chunking.cutting import Budget, cut_table, cut_text
 from ingest.chunking.units import sections
 from ingest.layout.furniture import mark_furniture
+from ingest.layout.levels import settle_levels
 from ingest.layout.paragraphs import text_key
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def chunk_document(
         title: goes in front of what is embedded, before the headings.
         max_tokens: the embedder's limit, special tokens included. No chunk's `index_text` has more.
     """
-    marked = mark_furniture(pages)
+    marked = settle_levels(mark_furniture(pages), facts)
     language = _language(marked, facts)
     chunker = _Chunker(marked, title, Budget(token_counter), max_tokens, settings)
     chunks: list[Chunk] = []

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Piece: TypeAlias = tuple[int, int, int]  # page number, start, end
 
 _HARD_LEVEL = 2  # chunks never cross a heading of this level or above
+_MAX_HEADING_CHARS = 100  # longer ones say too little per token to stand before other text
 _CELL_SEPARATOR = " | "
 
 
@@ -65,7 +66,10 @@ def _units(pages: Sequence[Page]) -> Iterator[Unit]:
             if element.kind is ElementKind.HEADING:
                 while path and path[-1][0] >= element.level:
                     path.pop()
-                path.append((element.level, " ".join(text.split())))
+                heading = " ".join(text.split())
+                is_new = text_key(heading) not in {text_key(above) for _, above in path}
+                if is_new and len(heading) <= _MAX_HEADING_CHARS:
+                    path.append((element.level, heading))
             yield Unit(
                 kind=element.kind,
                 piece=(page.number, element.start, element.end),

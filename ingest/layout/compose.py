@@ -135,8 +135,7 @@ def _arrange(
 
 
 def _write(text: _Text, parts: Sequence[Paragraph | Table], outline: Mapping[str, int]) -> None:
-    rows = [row for part in parts if not isinstance(part, Table) for row in part.rows]
-    style = PageStyle.of(rows or [row for part in parts for row in _rows_of(part)])
+    style = PageStyle.of([row for part in parts for row in _rows_of(part)])
     words = _PageWords(parts)
     for part in parts:
         if isinstance(part, Table):

@@ -32,9 +32,10 @@ _MAX_BOLD_CHARS = 120
 _MAX_HEADING_ROWS = 4
 _LARGER = 1.12  # times the running text
 _LEVELS = ((1.7, 1), (1.3, 2), (_LARGER, 3))
-_BOLD_LEVEL = 3
-_MAX_LEVEL = 6
+BOLD_LEVEL = 3
+MAX_LEVEL = 6
 _SPARSE_CHARS = 300
+_MIN_ENTRIES = 4
 _SPARSE_BODY_SIZE = 12.0
 _NUMBER = regex.compile(
     r"(?:(?:chapter|section|part|article|appendix|annex|kapitel|abschnitt|teil|artikel|anhang)\s+)?"
@@ -42,6 +43,8 @@ _NUMBER = regex.compile(
     regex.IGNORECASE,
 )
 _SECTION_SIGN = regex.compile(r"§+ ?\d+\w?\s+\p{Lu}")
+_NUMBERS = regex.compile(r"\S*\d\S*|[$€£%]")  # many of them: a row of a table
+_LEADERS_END = regex.compile(r"\.\.\.\s*[\divxlc]{0,6}$")
 _LEADERS = regex.compile(r"\.\.\.|…|\.\s*\d+$")
 
 
@@ -51,6 +54,7 @@ class PageStyle:
 
     size: float
     is_bold: bool
+    is_contents: bool = False  # a table of contents: its bold lines head nothing
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> PageStyle:
@@ -62,28 +66,39 @@ class PageStyle:
         if not weights:
             return cls(_SPARSE_BODY_SIZE, is_bold=False)
         (size, is_bold), _ = weights.most_common(1)[0]
+        is_contents = sum(bool(_LEADERS_END.search(row.text)) for row in rows) >= _MIN_ENTRIES
         if weights.total() < _SPARSE_CHARS and len({size for size, _ in weights}) == 1:
             return cls(min(size, _SPARSE_BODY_SIZE), is_bold=False)
-        return cls(size, is_bold)
+        return cls(size, is_bold, is_contents)
 
 
 def classify(
     paragraph: Paragraph, text: str, style: PageStyle, outline: Mapping[str, int]
 ) -> tuple[ElementKind, int]:
     """Kind and level (0 unless a heading). `outline` maps `text_key` of this page's outline titles
-    to their levels."""
+    to their levels. The level is provisional: `ingest.layout.levels` settles it."""
     if outline and len(text) <= _MAX_HEADING_CHARS:
         level = outline.get(text_key(text))
         if level is not None:
-            return ElementKind.HEADING, min(level, _MAX_LEVEL)
+            return ElementKind.HEADING, min(level, MAX_LEVEL)
     if CAPTION.match(text) and len(text) < 400:
         return ElementKind.CAPTION, 0
     level = _heading_level(paragraph, text, style)
-    if level:
+    if level and not (style.is_contents and level >= BOLD_LEVEL):
         return ElementKind.HEADING, level
     if is_list_item(text) or is_contents_entry(text):
         return ElementKind.LIST_ITEM, 0
     return ElementKind.PARAGRAPH, 0
+
+
+def level_of(text: str, ratio: float) -> int:
+    """The level of a heading set `ratio` times as large as the running text, by its section number
+    if it has one; 0 when neither says anything."""
+    by_size = next((level for least, level in _LEVELS if ratio >= least), 0)
+    numbered = _NUMBER.match(text)
+    if numbered and numbered["number"][0].isdigit() and by_size != 1:
+        return min(2 + numbered["number"].count("."), MAX_LEVEL)
+    return by_size
 
 
 def _heading_level(paragraph: Paragraph, text: str, style: PageStyle) -> int:
@@ -93,11 +108,7 @@ def _heading_level(paragraph: Paragraph, text: str, style: PageStyle) -> int:
     stands_out = is_larger or (paragraph.is_bold and not style.is_bold and ratio > 0.9)
     if not stands_out or not _looks_like_heading(paragraph, text, is_larger=is_larger):
         return 0
-    by_size = next((level for least, level in _LEVELS if ratio >= least), _BOLD_LEVEL)
-    numbered = _NUMBER.match(text)
-    if numbered and numbered["number"][0].isdigit() and by_size > 1:
-        return min(2 + numbered["number"].count("."), _MAX_LEVEL)
-    return by_size
+    return level_of(text, ratio) or BOLD_LEVEL
 
 
 def _looks_like_heading(paragraph: Paragraph, text: str, *, is_larger: bool) -> bool:
@@ -105,7 +116,7 @@ def _looks_like_heading(paragraph: Paragraph, text: str, *, is_larger: bool) -> 
         return False
     if len(paragraph.rows) > _MAX_HEADING_ROWS or _LEADERS.search(text):
         return False
-    if sum(char.isalpha() for char in text) < 2:
+    if sum(char.isalpha() for char in text) < 2 or len(_NUMBERS.findall(text)) > 2:
         return False
     is_numbered = _NUMBER.match(text) or _SECTION_SIGN.match(text)
     if is_list_item(text) and not is_numbered:

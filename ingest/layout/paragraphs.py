@@ -126,6 +126,8 @@ def _starts_anew(paragraph: Paragraph, row: Row) -> bool:
         return False
     indent = row.box[0] - last.box[0]
     if len(paragraph.rows) == 1:
+        if is_list_item(last.text) and ends_sentence(last.text):
+            return indent < 0.5 * row.size
         # The second line may be indented less (first-line indent) or more (hanging indent).
         return abs(indent) > _HANGING * row.size or (
             indent > _INDENT * row.size and ends_sentence(last.text) and not is_list_item(last.text)
