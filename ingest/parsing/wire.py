@@ -94,16 +94,6 @@ def facts_from_wire(data: dict[str, Any], *, max_pages: int) -> DocumentFacts:
         raise ValueError("not the facts of a document") from error
 
 
-def rects_from_wire(data: object) -> tuple[Rect, ...]:
-    """Raises ValueError for what is not a list of rectangles inside the page."""
-    if not isinstance(data, list):
-        raise ValueError("not a list of rectangles")  # noqa: TRY004
-    try:
-        return tuple(_rect(item) for item in data)
-    except TypeError as error:
-        raise ValueError("not a rectangle") from error
-
-
 def _line(item: list[Any], length: int) -> Line:
     start, end, *rect = item
     start = _whole(start, 0, length)
