@@ -154,6 +154,7 @@ def _choose_precision(precision: Precision, device: str) -> str:
 
 def _load(directory: Path, device: str, precision: str) -> SentenceTransformer:
     import torch
+    from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
 
@@ -169,7 +170,7 @@ def _load(directory: Path, device: str, precision: str) -> SentenceTransformer:
             trust_remote_code=False,
             model_kwargs={"dtype": dtype, "use_safetensors": True},
         )
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         raise InvalidInput(f"the model in {directory} cannot be loaded: {error}") from error
     layers, *rest = list(model)
     layers.register_forward_hook(_to_float32)

@@ -16,6 +16,7 @@ from pincite.servers.models.owner import ModelOwner, TextEncoder
 from pincite.servers.models.queueing import Limits, Priority, WorkQueue
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.models import hashed_vector
+from tests.stack import wait_until
 
 KEY = "the key"
 
@@ -131,13 +132,12 @@ async def test_a_question_overtakes_waiting_passages(
 
 
 async def until_waiting(service: Service, level: Priority, num_texts: int) -> None:
-    """Until that many texts wait; the timeout of the suite ends a test that never gets there."""
-
-    def look() -> None:
-        while service.queue.depth(level) < num_texts:
-            pass
-
-    await asyncio.to_thread(look)
+    await asyncio.to_thread(
+        wait_until,
+        lambda: service.queue.depth(level) >= num_texts,
+        timeout_s=30,
+        what=f"{num_texts} waiting texts",
+    )
 
 
 async def test_an_unknown_priority_is_refused(client: httpx.AsyncClient) -> None:
