@@ -126,7 +126,9 @@ def _models(settings: Settings, ports: PortBlock, secrets: StackSecrets) -> Chil
         | {
             "PINCITE_MODELS__API_KEY": secrets.models_key,
             "PINCITE_MODELS__DEVICE": settings.models.device,
+            "PINCITE_MODELS__PRECISION": settings.models.precision,
             "PINCITE_MODELS__THREADS": str(settings.models.threads),
+            "PINCITE_MODELS__MAX_BATCH_PASSAGES": str(settings.models.max_batch_passages),
             "HF_HUB_OFFLINE": "1",
         },
         working_dir=settings.data_dir,
