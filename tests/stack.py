@@ -217,7 +217,7 @@ def seaweedfs(folder: Path, buckets: Sequence[str]) -> Objects:
         environ={
             "AWS_ACCESS_KEY_ID": access_key,
             "AWS_SECRET_ACCESS_KEY": secret_key,
-            "GOMEMLIMIT": "150MiB",
+            "GOGC": "30",
         },
         stop_signal=signal.SIGINT,
     )
