@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, exists, false, func, or_, select
@@ -52,6 +53,7 @@ def visible(principal: Principal) -> ColumnElement[bool]:
     return and_(own, documents.c.collection.in_(sorted(principal.collections)))
 
 
+@cache
 def is_unpurged() -> ColumnElement[bool]:
     """Documents that are not deleted, or whose points are not all gone yet."""
     left = generations.alias("left_over")
@@ -66,6 +68,11 @@ def is_unpurged() -> ColumnElement[bool]:
 
 def select_documents(principal: Principal) -> Select[Any]:
     """The newest version of each visible, living document; order and limits are the caller's."""
+    return _document_rows().where(visible(principal), documents.c.deleted_at.is_(None))
+
+
+@cache
+def _document_rows() -> Select[Any]:
     return (
         select(
             documents.c.document_id,
@@ -100,7 +107,6 @@ def select_documents(principal: Principal) -> Select[Any]:
         .join(generations, generations.c.generation_id == documents.c.shown_generation_id)
         .join(jobs, jobs.c.generation_id == versions.c.generation_id)
         .outerjoin(active, active.c.generation_id == documents.c.active_generation_id)
-        .where(visible(principal), documents.c.deleted_at.is_(None))
     )
 
 
@@ -142,6 +148,11 @@ def document_records(tx: Connection, rows: Sequence[AnyRow]) -> list[DocumentRec
 
 def select_jobs(principal: Principal) -> Select[Any]:
     """Visible jobs; those of a deleted document until its points are gone."""
+    return _job_rows().where(visible(principal), is_unpurged())
+
+
+@cache
+def _job_rows() -> Select[Any]:
     return (
         select(
             jobs.c.job_id,
@@ -166,7 +177,6 @@ def select_jobs(principal: Principal) -> Select[Any]:
             generations.c.generation_id
             == func.coalesce(versions.c.closed_as, versions.c.generation_id),
         )
-        .where(visible(principal), is_unpurged())
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import threading
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, func, select
@@ -166,6 +167,11 @@ class SqlSnapshot:
 
 def _select_versions(principal: Principal) -> Select[Any]:
     """Visible versions of living documents, with the generation that shows them."""
+    return _version_rows().where(visible(principal), documents.c.deleted_at.is_(None))
+
+
+@cache
+def _version_rows() -> Select[Any]:
     return (
         select(
             generations.c.generation_id,
@@ -200,7 +206,6 @@ def _select_versions(principal: Principal) -> Select[Any]:
                 contents.c.sha256 == versions.c.sha256,
             ),
         )
-        .where(visible(principal), documents.c.deleted_at.is_(None))
     )
 
 

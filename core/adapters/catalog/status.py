@@ -104,6 +104,7 @@ def _all_keys() -> list[str]:
     return [f + failure for f in flags for failure in ("", *FAILURES)]
 
 
+@cache
 def facts_key() -> ColumnElement[str]:
     """The facts of each row of documents and generations (those that decide how a version shows).
 
