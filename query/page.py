@@ -39,3 +39,8 @@ def add_page(app: FastAPI) -> None:
     @app.get("/view/{document_id}", include_in_schema=False)
     def view(document_id: str) -> FileResponse:  # noqa: ARG001  # the page's script reads it
         return page_response()
+
+    @app.get("/favicon.ico", include_in_schema=False)
+    def icon() -> FileResponse:
+        """Asked for by browsers that show something else than the page, such as a file."""
+        return FileResponse(STATIC / "icon.svg", headers={"Cache-Control": "no-cache"})

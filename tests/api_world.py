@@ -88,7 +88,7 @@ class World:
         bucket: str = "documents",
         body: bytes | None = None,
     ) -> Accepted:
-        """A document with these pages, taken all the way to `ready`."""
+        """A document with these pages, taken all the way to `ready` (while nothing else waits)."""
         principal = self.owner(BUCKETS[bucket])
         content = body if body is not None else b"%PDF-1.7\n" + "\f".join(texts).encode()
         accepted = self.announce(key, content, bucket=bucket)

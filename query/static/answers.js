@@ -1,39 +1,74 @@
 // One question: the stream of events becomes text, chips and sources.
-import { element, notice, request } from "/static/page.js";
+import { element, request } from "/static/page.js";
 import { openCitation } from "/static/viewer.js";
 
 export async function ask(log, question, signal) {
-  const text = element("div", { className: "answer" });
-  const sources = element("ul", { className: "sources" });
-  const facts = element("div", { className: "facts" });
-  const turn = element("article", { className: "turn" },
-    element("p", { className: "asked", textContent: question }), text, sources, facts);
-  log.append(turn);
-  turn.scrollIntoView({ block: "end" });
-  text.textContent = "…";
-  let streamed = "";
+  const turn = newTurn(log, question);
+  const answer = { text: "", citations: [], sources: [] };
   try {
     for await (const event of events(question, signal)) {
-      if (event.type === "text.delta") {
-        streamed += event.data.text ?? event.data.delta ?? "";
-        text.textContent = streamed;
-      } else if (event.type === "answer.completed") {
-        show(event.data.answer ?? event.data, text, sources, facts);
-      } else if (event.type === "error") {
-        text.classList.add("bad");
-        text.textContent = event.data.message;
-      }
+      const following = isAtEnd(log);
+      take(event, answer, turn);
+      if (following) log.scrollTop = log.scrollHeight;
     }
   } catch (error) {
-    if (error.name === "AbortError") {
-      facts.textContent = "stopped";
-    } else {
-      text.classList.add("bad");
-      text.textContent = error.message;
-      if (error.status === 401) notice("You are not logged in any more.");
-    }
+    if (error.name === "AbortError") turn.facts.textContent = "Stopped.";
+    else fail(turn, error.message, error.requestId);
   }
-  turn.scrollIntoView({ block: "end", behavior: "smooth" });
+}
+
+function newTurn(log, question) {
+  const text = element("div", { className: "answer", textContent: "…" });
+  const sources = element("ul", { className: "sources", "aria-label": "Sources" });
+  const facts = element("div", { className: "facts" });
+  log.append(element("article", { className: "turn" },
+    element("p", { className: "asked", textContent: question }), text, sources, facts));
+  log.scrollTop = log.scrollHeight;
+  return { text, sources, facts };
+}
+
+// Whoever scrolled up to read is left alone.
+function isAtEnd(log) {
+  return log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+}
+
+function take(event, answer, turn) {
+  switch (event.type) {
+    case "retrieval.sources": {
+      answer.sources = event.sources;
+      const documents = new Set(event.sources.map((source) => source.document_id)).size;
+      turn.facts.textContent = `Reading ${count(event.sources.length, "passage")}`
+        + ` of ${count(documents, "document")}…`;
+      return;
+    }
+    case "text.delta":
+      answer.text += event.delta;
+      break;
+    case "citation.added":
+      answer.citations.push(event.citation);
+      break;
+    case "answer.completed":
+      Object.assign(answer, event.answer);
+      finish(answer, turn);
+      break;
+    case "error":
+      fail(turn, event.message);
+      return;
+    default:
+      return;
+  }
+  showText(answer, turn.text);
+}
+
+function count(number, noun) {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+function fail(turn, message, requestId) {
+  turn.text.className = "answer bad";
+  turn.text.setAttribute("role", "alert");
+  turn.text.textContent = message;
+  turn.facts.textContent = requestId ? `Request ${requestId}` : "";
 }
 
 async function* events(question, signal) {
@@ -51,63 +86,59 @@ async function* events(question, signal) {
     const blocks = rest.split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) {
-      const found = parse(block);
-      if (found) yield found;
+      const data = block.split("\n").find((line) => line.startsWith("data: "));
+      if (data) yield JSON.parse(data.slice(6)); // comments have no data
     }
   }
 }
 
-function parse(block) {
-  let type = "message";
-  const data = [];
-  for (const line of block.split("\n")) {
-    if (line.startsWith("event:")) type = line.slice(6).trim();
-    else if (line.startsWith("data:")) data.push(line.slice(5).trimStart());
-  }
-  return data.length ? { type, data: JSON.parse(data.join("\n")) } : null;
-}
-
-function show(answer, text, sources, facts) {
-  facts.textContent = `${Math.round(answer.timings.total_ms)} ms`;
-  if (answer.answer_status === "not_in_documents") {
-    text.classList.add("none");
-    text.textContent = "This is not in your documents.";
-    return;
-  }
-  const byId = new Map(answer.sources.map((source) => [source.id, source]));
-  const letters = Array.from(answer.text); // offsets are code points
-  text.replaceChildren();
+// The text with a chip in place of each marker whose citation is known. Offsets are code points.
+function showText(answer, place) {
+  const letters = Array.from(answer.text);
+  place.replaceChildren();
   let position = 0;
   for (const citation of answer.citations) {
-    text.append(letters.slice(position, citation.marker.start).join(""));
-    text.append(chip(answer, citation));
+    if (citation.marker.end > letters.length) continue;
+    place.append(letters.slice(position, citation.marker.start).join(""), chip(answer, citation));
     position = citation.marker.end;
   }
-  text.append(letters.slice(position).join(""));
-  for (const citation of answer.citations) {
-    for (const quoted of citation.sources) {
-      const source = byId.get(quoted.source_id);
-      const pages = quoted.locations.map((location) => location.page).join(", ");
-      sources.append(element("li", {}, element("button", {
-        type: "button",
-        textContent: `[${citation.n}] ${source.title}, page ${pages}`,
-        onclick: () => openCitation(answer, citation),
-      })));
-    }
-  }
-  if (answer.missing.length) {
-    sources.append(element("li", { textContent: `Nothing found on: ${answer.missing.join("; ")}` }));
-  }
+  place.append(letters.slice(position).join(""));
 }
 
 function chip(answer, citation) {
-  const quoted = citation.sources[0];
+  const [quoted] = citation.sources;
   return element("button", {
     type: "button",
     className: "chip",
     textContent: String(citation.n),
-    title: quoted?.quote ?? "",
+    title: quoted.quote ?? "The document was deleted.",
+    disabled: !quoted.quote,
     "aria-label": `Citation ${citation.n}: show the page`,
     onclick: () => openCitation(answer, citation),
   });
+}
+
+function finish(answer, turn) {
+  turn.facts.textContent = `${Math.round(answer.timings.total_ms)} ms`;
+  if (answer.answer_status === "not_in_documents") {
+    turn.text.className = "answer none";
+    turn.text.before(element("p", { className: "badge", textContent: "Not in your documents" }));
+    return;
+  }
+  if (answer.answer_status === "partial") {
+    turn.text.before(element("p", { className: "badge", textContent: "Answered in part" }));
+  }
+  const byId = new Map(answer.sources.map((source) => [source.id, source]));
+  for (const citation of answer.citations) {
+    for (const quoted of citation.sources) {
+      const pages = [...new Set(quoted.locations.map((place) => place.page))];
+      const where = pages.length ? `, page ${pages.join(", ")}` : "";
+      turn.sources.append(element("li", {}, element("button", {
+        type: "button",
+        textContent: `[${citation.n}] ${byId.get(quoted.source_id)?.title ?? "?"}${where}`,
+        disabled: !quoted.quote,
+        onclick: () => openCitation(answer, citation),
+      })));
+    }
+  }
 }

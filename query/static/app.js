@@ -1,61 +1,77 @@
-// The page: no build step, no library. Text is only ever set as text, never as HTML.
+// The page: no build step, no library.
 import { ask } from "/static/answers.js";
 import { startDocuments } from "/static/documents.js";
+import { byId, call, closePanels, notice } from "/static/page.js";
 import { openFromAddress, startViewer } from "/static/viewer.js";
-import { byId, call, notice } from "/static/page.js";
 
-const log = byId("log");
-const form = byId("ask");
 const question = byId("question");
-const stop = byId("stop");
 let running = null;
 
-form.addEventListener("submit", async (event) => {
+byId("ask").addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = question.value.trim();
   if (!text || running) return;
   running = new AbortController();
   question.value = "";
-  stop.hidden = false;
-  log.setAttribute("aria-busy", "true");
+  byId("hint")?.remove();
+  byId("stop").hidden = false;
+  byId("send").disabled = true;
+  byId("log").setAttribute("aria-busy", "true");
   try {
-    await ask(log, text, running.signal);
+    await ask(byId("log"), text, running.signal);
   } finally {
     running = null;
-    stop.hidden = true;
-    log.setAttribute("aria-busy", "false");
-    question.focus();
+    byId("stop").hidden = true;
+    byId("send").disabled = false;
+    byId("log").setAttribute("aria-busy", "false");
+    if (document.activeElement === document.body || document.activeElement === byId("stop")) {
+      question.focus();
+    }
   }
 });
 
 question.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
-    form.requestSubmit();
+    byId("ask").requestSubmit();
   }
 });
-stop.addEventListener("click", () => running?.abort());
+byId("stop").addEventListener("click", () => running?.abort());
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") running?.abort();
+  if (event.key !== "Escape") return;
+  if (running) running.abort();
+  else closePanels();
 });
+byId("log-out").addEventListener("click", async () => {
+  await call("POST", "/v1/logout").catch((error) => notice(error.message));
+  showLoggedOut();
+});
+document.addEventListener("logged-out", showLoggedOut);
+
+function showLoggedOut() {
+  closePanels();
+  for (const id of ["chat", "show-documents", "log-out"]) byId(id).hidden = true;
+  byId("queue").textContent = "";
+  byId("refused").hidden = location.pathname !== "/login";
+  byId("logged-out").hidden = false;
+}
 
 async function start() {
   const about = await call("GET", "/v1/about");
   byId("version").textContent = `Pincite ${about.version}`;
   byId("source").href = about.source;
-  try {
-    await call("GET", "/v1/me");
-  } catch (error) {
-    if (error.status === 401) {
-      notice("You are not logged in: open the address that `pincite up` prints.");
-      return;
-    }
-    throw error;
-  }
+  const me = await call("GET", "/v1/me").catch((error) => {
+    if (error.status !== 401) throw error;
+    return null;
+  });
+  if (!me) return;
+  if (location.pathname === "/login") history.replaceState(null, "", "/");
+  for (const id of ["chat", "show-documents", "log-out"]) byId(id).hidden = false;
+  question.maxLength = me.max_question_chars;
   startViewer();
-  startDocuments();
-  await openFromAddress();
+  startDocuments(me);
   question.focus();
+  await openFromAddress();
 }
 
 start().catch((error) => notice(error.message));

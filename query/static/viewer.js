@@ -1,22 +1,28 @@
 // The page picture beside the answer, with the quote marked by rectangles.
-import { byId, call, element, notice } from "/static/page.js";
+import { byId, call, closePanels, element, notice, openPanel } from "/static/page.js";
 
 const WIDTH = 1200;
 let shown = null; // { documentId, version, title, page, numPages, locations, quote }
 
 export function startViewer() {
-  byId("close-viewer").addEventListener("click", () => { byId("viewer").hidden = true; });
-  byId("previous").addEventListener("click", () => turn(-1));
-  byId("next").addEventListener("click", () => turn(1));
+  byId("close-viewer").addEventListener("click", closePanels);
+  byId("previous").addEventListener("click", () => turnTo(shown.page - 1));
+  byId("next").addEventListener("click", () => turnTo(shown.page + 1));
+  byId("viewer").addEventListener("keydown", (event) => {
+    if (event.key === "PageUp") turnTo(shown.page - 1);
+    else if (event.key === "PageDown") turnTo(shown.page + 1);
+    else return;
+    event.preventDefault();
+  });
   byId("picture").addEventListener("error", () => {
     byId("picture").alt = "The picture of this page could not be made.";
   });
 }
 
 export async function openCitation(answer, citation) {
-  const quoted = citation.sources[0];
+  const [quoted] = citation.sources;
   const source = answer.sources.find((candidate) => candidate.id === quoted.source_id);
-  if (quoted.deleted || !quoted.locations.length) {
+  if (!source || !quoted.locations.length) {
     notice("The document of this citation was deleted.");
     return;
   }
@@ -32,93 +38,105 @@ export async function openCitation(answer, citation) {
 
 // /view/{document}?v=...&page=...&answer=...&cite=c1
 export async function openFromAddress() {
-  const match = location.pathname.match(/^\/view\/([^/]+)$/);
-  if (!match) return;
+  const [, documentId] = location.pathname.match(/^\/view\/([^/]+)$/) ?? [];
+  if (!documentId) return;
   const wanted = new URLSearchParams(location.search);
   if (wanted.get("answer") && wanted.get("cite")) {
-    const answer = await call("GET", `/v1/answers/${encodeURIComponent(wanted.get("answer"))}`);
-    const citation = answer.citations.find((candidate) => candidate.id === wanted.get("cite"));
+    // Somebody else's answer cannot be loaded; its page can still be shown.
+    const answer = await call("GET", `/v1/answers/${encodeURIComponent(wanted.get("answer"))}`)
+      .catch(() => null);
+    const citation = answer?.citations.find((candidate) => candidate.id === wanted.get("cite"));
     if (citation) {
       await openCitation(answer, citation);
       return;
     }
   }
-  const document_ = await call("GET", `/v1/documents/${match[1]}`);
+  const found = await call("GET", `/v1/documents/${documentId}`);
   await open({
-    documentId: match[1],
-    version: wanted.get("v") ?? document_.version,
-    title: document_.title,
-    page: Number(wanted.get("page") ?? 1),
+    documentId,
+    version: wanted.get("v"),
+    title: found.title,
+    page: Number(wanted.get("page")) || 1,
     locations: [],
     quote: null,
   });
 }
 
 export async function open(what) {
-  shown = what;
-  byId("documents").hidden = true;
-  byId("viewer").hidden = false;
-  byId("quote").hidden = !what.quote;
-  byId("quote").textContent = what.quote ?? "";
+  shown = { ...what, numPages: what.page };
+  openPanel("viewer");
+  byId("viewer-title").textContent = shown.title;
+  byId("quote").hidden = !shown.quote;
+  byId("quote").textContent = shown.quote ?? "";
   await show();
 }
 
-async function turn(step) {
-  const page = shown.page + step;
+async function turnTo(page) {
   if (page < 1 || page > shown.numPages) return;
-  shown.page = page;
+  shown = { ...shown, page };
   await show();
 }
 
 async function show() {
-  const base = `/v1/documents/${shown.documentId}/pages/${shown.page}`;
-  const version = shown.version ? `v=${encodeURIComponent(shown.version)}` : "";
   const mine = shown;
+  const base = `/v1/documents/${mine.documentId}/pages/${mine.page}`;
+  const version = mine.version ? `v=${encodeURIComponent(mine.version)}` : "";
+  const picture = byId("picture");
+  picture.removeAttribute("src");
+  byId("marks").replaceChildren();
+  byId("original").href = `/v1/documents/${mine.documentId}/file?${version}#page=${mine.page}`;
   try {
     const facts = await call("GET", `${base}?${version}`);
-    if (mine !== shown) return;
-    shown.numPages = facts.num_pages;
-    byId("viewer-title").textContent = shown.title;
+    if (mine !== shown) return; // turned meanwhile
+    mine.numPages = facts.num_pages;
     const label = facts.label && facts.label !== String(facts.page) ? ` (“${facts.label}”)` : "";
     byId("viewer-page").textContent = `page ${facts.page}${label} of ${facts.num_pages}`;
-    byId("original").href = `/v1/documents/${shown.documentId}/file?${version}#page=${shown.page}`;
-    byId("previous").disabled = shown.page <= 1;
-    byId("next").disabled = shown.page >= shown.numPages;
-    const picture = byId("picture");
-    picture.alt = `Page ${facts.page} of ${shown.title}`;
-    picture.width = Math.round(facts.width);
+    byId("previous").disabled = mine.page <= 1;
+    byId("next").disabled = mine.page >= mine.numPages;
+    showWhereItGoesOn(mine);
+    picture.alt = `Page ${facts.page} of ${mine.title}`;
+    picture.width = Math.round(facts.width); // the picture's shape is known before it comes
     picture.height = Math.round(facts.height);
     picture.src = `${base}/image?width=${WIDTH}&${version}`;
-    await mark(base, version);
+    await mark(mine, base, version);
   } catch (error) {
-    notice(error.message);
+    if (mine === shown) notice(error.message);
   }
 }
 
-async function mark(base, version) {
-  const marks = byId("marks");
-  marks.replaceChildren();
-  const here = shown.locations.filter((place) => place.page === shown.page);
-  for (const place of here) {
-    draw(marks, place.rects);
-    // Line rectangles at once; those of exactly the quoted words as soon as they are known.
+function showWhereItGoesOn(mine) {
+  const others = [...new Set(mine.locations.map((place) => place.page))]
+    .filter((page) => page !== mine.page);
+  byId("goes-on").hidden = !others.length;
+  byId("goes-on").replaceChildren("The quote also stands on ", ...others.map((page) => element(
+    "button", { type: "button", textContent: `page ${page}`, onclick: () => turnTo(page) },
+  )));
+}
+
+async function mark(mine, base, version) {
+  const here = mine.locations.filter((place) => place.page === mine.page);
+  // The rectangles of whole lines at once; those of exactly the quoted words once they are known.
+  const groups = here.map((place) => {
+    const group = element("div");
+    draw(group, place.rects);
+    byId("marks").append(group);
+    return group;
+  });
+  byId("marks").querySelector(".mark")?.scrollIntoView({ block: "center" });
+  await Promise.all(here.map(async (place, index) => {
     const exact = await call("GET", `${base}/rects?start=${place.start}&end=${place.end}&${version}`)
       .catch(() => null);
-    if (exact?.rects.length) {
-      marks.replaceChildren();
-      draw(marks, exact.rects);
-    }
-  }
-  marks.firstElementChild?.scrollIntoView({ block: "center" });
+    if (mine === shown && exact?.rects.length) draw(groups[index], exact.rects);
+  }));
 }
 
-function draw(marks, rects) {
-  for (const [x0, y0, x1, y1] of rects) {
+function draw(group, rects) {
+  group.replaceChildren(...rects.map(([x0, y0, x1, y1]) => {
     const box = element("div", { className: "mark" });
     box.style.left = `${x0 * 100}%`;
     box.style.top = `${y0 * 100}%`;
     box.style.width = `${(x1 - x0) * 100}%`;
     box.style.height = `${(y1 - y0) * 100}%`;
-    marks.append(box);
-  }
+    return box;
+  }));
 }

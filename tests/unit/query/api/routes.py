@@ -13,7 +13,16 @@ from starlette.testclient import TestClient
 from query.http.auth import CSRF_HEADER, SESSION_COOKIE
 
 # Answered without a key, each for a reason: probes, the licence's source offer, the page itself.
-PUBLIC = {"/", "/view/{document_id}", "/static", "/livez", "/readyz", "/login", "/v1/about"}
+PUBLIC = {
+    "/",
+    "/view/{document_id}",
+    "/static",
+    "/favicon.ico",
+    "/livez",
+    "/readyz",
+    "/login",
+    "/v1/about",
+}
 # Open on loopback only; has tests of its own.
 OWN_RULES = {"/metrics"}
 QUERY = {
