@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from billiard.process import current_process
@@ -54,6 +55,8 @@ def start_pool(settings: Settings, liveness_file: Path) -> int:
         loglevel=settings.log.level,
     )
     worker.flags = flags
+    # Celery warns root about pickled messages; ours are JSON and nothing else is accepted.
+    warnings.filterwarnings("ignore", message="You're running the worker with superuser")
     worker.start()
     return int(worker.exitcode or 0)
 

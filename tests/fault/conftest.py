@@ -8,7 +8,7 @@ import pytest
 from tests.deployment import Deployment, Servers
 
 FAST_RECOVERY: dict[str, dict[str, object]] = {
-    "worker": {"lease_s": 4.0, "republish_after_s": 3.0, "retry_base_s": 0.2},
+    "worker": {"lease_s": 6.0, "republish_after_s": 3.0, "retry_base_s": 0.2},
     "sweeper": {"lease_sweep_s": 0.5, "leadership_s": 3.0},
 }
 

@@ -180,7 +180,7 @@ def test_the_threads_start_work_and_stop(pipeline: Pipeline) -> None:
         publish(queue, part_id)  # type: ignore[arg-type]
         announced.set()
 
-    pipeline.queue.publish = tell  # type: ignore[method-assign,assignment]
+    pipeline.queue.publish = tell  # type: ignore[method-assign]
     stop = threading.Event()
     thread = threading.Thread(target=sweeper.run, args=(stop,), daemon=True)
     thread.start()
