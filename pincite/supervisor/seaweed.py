@@ -2,8 +2,8 @@
 
 Without this, anybody on the machine can delete objects through the filer's or the master's own
 ports, whatever the S3 credentials are. `-disableHttp` closes the HTTP interfaces of the
-filer and the master, the volume server takes only writes signed with our key, and every gRPC port
-wants a certificate of the authority made here.
+filer and the master, the volume server serves only what is signed with our keys, and every gRPC
+port wants a certificate of the authority made here.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def write_security(directory: Path, secrets: StackSecrets) -> None:
     certificates = directory / "certificates"
     if not (certificates / "stack.crt").exists():
         _make_certificates(certificates)
-    lines = [
-        "[jwt.signing]",
-        f'key = "{secrets.volume_signing_key}"',
-        "[jwt.filer_signing]",
-        f'key = "{secrets.filer_signing_key}"',
-        "[grpc]",
-        f'ca = "{certificates / "authority.crt"}"',
-    ]
+    signing_keys = {
+        "jwt.signing": secrets.volume_write_key,
+        "jwt.signing.read": secrets.volume_read_key,
+        "jwt.filer_signing": secrets.filer_write_key,
+        "jwt.filer_signing.read": secrets.filer_read_key,
+    }
+    lines = [f'[{section}]\nkey = "{key}"' for section, key in signing_keys.items()]
+    lines += ["[grpc]", f'ca = "{certificates / "authority.crt"}"']
     for component in _COMPONENTS:
         lines += [
             f"[grpc.{component}]",

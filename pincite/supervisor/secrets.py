@@ -26,8 +26,10 @@ class StackSecrets:
     index_key: str
     models_key: str
     admin_key: str
-    volume_signing_key: str
-    filer_signing_key: str
+    volume_write_key: str
+    volume_read_key: str
+    filer_write_key: str
+    filer_read_key: str
 
 
 def load_or_create_secrets(data_dir: Path) -> StackSecrets:
@@ -65,8 +67,10 @@ def _write_once(path: Path) -> None:
         index_key=random_secrets.token_urlsafe(32),
         models_key=random_secrets.token_urlsafe(32),
         admin_key="pck_" + random_secrets.token_urlsafe(32),
-        volume_signing_key=random_secrets.token_urlsafe(32),
-        filer_signing_key=random_secrets.token_urlsafe(32),
+        volume_write_key=random_secrets.token_urlsafe(32),
+        volume_read_key=random_secrets.token_urlsafe(32),
+        filer_write_key=random_secrets.token_urlsafe(32),
+        filer_read_key=random_secrets.token_urlsafe(32),
     )
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -106,4 +106,4 @@ def test_secrets_do_not_show_in_a_repr() -> None:
 
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        Settings().tenant = "other"
+        Settings().tenant = "other"  # type: ignore[misc]
