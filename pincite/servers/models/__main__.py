@@ -30,7 +30,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _arguments(argv)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
-        settings = load_settings().models
+        loaded = load_settings()
+        settings = loaded.models
         if arguments.no_auth:
             settings = settings.model_copy(update={"api_key": type(settings.api_key)("")})
         elif not settings.api_key.get_secret_value():
@@ -41,9 +42,20 @@ def main(argv: list[str] | None = None) -> int:
         # After the thread settings: importing the server imports torch.
         os.environ.setdefault("OMP_NUM_THREADS", str(settings.threads))
         os.environ.setdefault("MKL_NUM_THREADS", str(settings.threads))
+        # Threads that spin at each barrier take the cores from the processes beside this one.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        from core.logging import setup_logging
+        from pincite import __version__
         from pincite.model_store import check_model
         from pincite.servers.models.server import ServerOptions, serve
 
+        setup_logging(
+            level=loaded.log.level,
+            style=loaded.log.format,
+            service="models",
+            version=__version__,
+            stream=sys.stderr,
+        )
         check_model(arguments.model_dir)
         serve(
             ServerOptions(
