@@ -109,13 +109,12 @@ def compose(raw: RawPage, outline: Mapping[str, int] | None = None) -> Compositi
 
 
 def _outcome(raw: RawPage, found: FragmentSet, warnings: list[str]) -> PageOutcome:
-    if not found.fragments:
-        return PageOutcome.IMAGE_ONLY if raw.images or raw.has_drawing else PageOutcome.EMPTY
-    lines = [fragment.raw for fragment in found.fragments]
-    readability = measure(lines)
-    if readability.is_garbage or is_shifted(lines):
+    readability = measure(found.raws)
+    if readability.is_garbage or is_shifted(found.raws):
         warnings.append("the characters cannot be read: the font does not say what they are")
         return PageOutcome.GARBAGE
+    if not found.fragments:
+        return PageOutcome.IMAGE_ONLY if raw.has_picture else PageOutcome.EMPTY
     if readability.bad_share > SUSPECT_SHARE:
         warnings.append(f"{readability.bad_share:.0%} of the characters cannot be read")
     return PageOutcome.OK

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ingest.parsing.base import Box, RawLine, RawPage, RawSpan
 
 _TINY_SIZE = 2.0  # points: nobody reads it on paper
-_MIN_PICTURE_SHARE = 0.5  # of the page, under which invisible text is not an OCR layer
 _RTL = regex.compile(r"[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}]")
 _LETTER = regex.compile(r"\p{L}")
 
@@ -66,12 +65,13 @@ class FragmentSet:
     width: float  # of the reading frame
     height: float
     is_rtl: bool
+    raws: list[str] = field(default_factory=list)  # every line as the file has it
     hidden: Counter[str] = field(default_factory=Counter)
     num_dropped: int = 0
 
 
 def make_fragments(page: RawPage) -> FragmentSet:
-    """Fragments of everything a reader of the page can see, and of OCR layers."""
+    """Fragments of everything a reader of the page can see."""
     angle = _main_angle(page.lines)
     turned = angle in (90, 270)
     result = FragmentSet(
@@ -81,11 +81,11 @@ def make_fragments(page: RawPage) -> FragmentSet:
         height=page.width if turned else page.height,
         is_rtl=False,
     )
-    has_picture = _picture_share(page) >= _MIN_PICTURE_SHARE
     num_rtl = num_letters = 0
     for line in page.lines:
-        spans = tuple(_seen(line, page, has_picture=has_picture, hidden=result.hidden))
+        spans = tuple(_seen(line, page, result.hidden))
         raw = "".join(span.text for span in spans)
+        result.raws.append(raw)
         normal = normalize(raw)
         result.num_dropped += normal.num_dropped
         if not normal.text:
@@ -158,31 +158,19 @@ def _main_angle(lines: Sequence[RawLine]) -> int:
     return weights.most_common(1)[0][0]
 
 
-def _picture_share(page: RawPage) -> float:
-    area = sum(
-        max(0.0, min(x1, page.width) - max(x0, 0.0)) * max(0.0, min(y1, page.height) - max(y0, 0.0))
-        for x0, y0, x1, y1 in page.images
-    )
-    return area / (page.width * page.height)
-
-
-def _seen(
-    line: RawLine, page: RawPage, *, has_picture: bool, hidden: Counter[str]
-) -> Iterator[RawSpan]:
+def _seen(line: RawLine, page: RawPage, hidden: Counter[str]) -> Iterator[RawSpan]:
     """Spans that are part of the text; the others are counted by why they are not."""
     for span in line.spans:
-        reason = _why_hidden(span, page, has_picture=has_picture)
+        reason = _why_hidden(span, page)
         if reason is None:
             yield span
         elif span.text.strip():
             hidden[reason] += 1
 
 
-def _why_hidden(span: RawSpan, page: RawPage, *, has_picture: bool) -> str | None:
-    if span.is_invisible and not has_picture:
-        return "invisible"
-    if span.is_camouflaged:
-        return "white on white"
+def _why_hidden(span: RawSpan, page: RawPage) -> str | None:
+    if span.hidden is not None:
+        return span.hidden
     if span.size < _TINY_SIZE and page.height > 100 * _TINY_SIZE:
         return "tiny"
     x0, y0, x1, y1 = span.box

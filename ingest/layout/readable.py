@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 GARBAGE_SHARE = 0.30
 SUSPECT_SHARE = 0.05
 _BAD = regex.compile(rf"[\ufffd\p{{Co}}\p{{Cc}}--[\t\n\r{LEGACY_BULLETS}]]", flags=regex.V1)
-_WORD = regex.compile(r"\p{Latin}{4,}")
-_VOWELS = frozenset("aeiouyáàâäãåæéèêëíìîïóòôöõøœúùûüýÿ")
-_MIN_LETTERS = 200
-_MIN_VOWEL_SHARE = 0.2
+_VOWELS = frozenset("aeiouy")
+_MIN_LETTERS = 100
+_MAX_VOWEL_SHARE = 0.25
+_MIN_FREQUENT = 3
+_FREQUENT_WORDS = frozenset(
+    {"the", "of", "and", "to", "in", "is", "for", "that", "with", "der", "die", "und", "den", "von"}
+    | {"le", "la", "les", "de", "des", "et", "en", "du", "el", "los", "que", "y", "di", "il", "che"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,16 @@ def measure(lines: Sequence[str]) -> Readability:
 
 
 def is_shifted(lines: Sequence[str]) -> bool:
-    """Whether Latin words have hardly a vowel: letters shifted by a wrong map ("SDU OH")."""
-    letters = "".join(word for line in lines for word in _WORD.findall(line)).lower()
+    """Whether these are numbers of glyphs taken for letters: "SDU OH GRFXPHQWDLUH" for "par le
+    documentaire". Fonts number their glyphs from the blank, which is 29 below its code."""
+    words = [word for line in lines for word in line.split()]
+    letters = "".join(word for word in words if word.isalpha()).lower()
     if len(letters) < _MIN_LETTERS:
         return False
-    return sum(char in _VOWELS for char in letters) < _MIN_VOWEL_SHARE * len(letters)
+    if sum(char in _VOWELS for char in letters) >= _MAX_VOWEL_SHARE * len(letters):
+        return False
+    meant = {"".join(chr(ord(char) + 29) for char in word) for word in words if len(word) < 6}
+    return len(meant & _FREQUENT_WORDS) >= _MIN_FREQUENT
 
 
 def _count(text: str) -> tuple[int, int]:

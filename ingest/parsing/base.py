@@ -45,8 +45,7 @@ class RawSpan:
     box: Box
     size: float
     is_bold: bool
-    is_invisible: bool = False  # drawn with nothing: an OCR layer, or hidden text
-    is_camouflaged: bool = False  # drawn in the colour of what is behind it
+    hidden: str | None = None  # why nothing of it shows on the page, if so
     chars: tuple[Box, ...] | None = None
 
 
@@ -74,8 +73,7 @@ class RawShape:
 
 @dataclass(frozen=True, slots=True)
 class RawPage:
-    """`images` are the boxes of pictures, looked for only where `lines` leaves a doubt;
-    `has_drawing` says that something else than text and pictures leaves a trace."""
+    """`has_picture`: there are pictures or drawings; looked for on a page without text only."""
 
     number: int
     width: float
@@ -84,8 +82,7 @@ class RawPage:
     label: str
     lines: tuple[RawLine, ...]
     shapes: tuple[RawShape, ...] = ()
-    images: tuple[Box, ...] = ()
-    has_drawing: bool = False
+    has_picture: bool = False
     warnings: tuple[str, ...] = ()
 
 
