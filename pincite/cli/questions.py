@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from urllib.parse import urljoin
 
 import typer
 
@@ -22,7 +23,7 @@ def ask(question: str, collections: Collections = None, as_json: AsJson = False)
     if as_json:
         print_json(answer)
         return
-    typer.echo(format_answer(answer))
+    typer.echo(format_answer(answer, client.base_url))
 
 
 def search(
@@ -43,8 +44,8 @@ def search(
         typer.echo("   " + _shorten(passage["text"], 300))
 
 
-def format_answer(answer: dict[str, Any]) -> str:
-    """An answer as text: the quotes, then where each stands."""
+def format_answer(answer: dict[str, Any], base_url: str) -> str:
+    """An answer as text: the quotes, then where each stands and an address that shows it."""
     if answer["answer_status"] == "not_in_documents":
         return "Not in the documents."
     lines = [answer["text"], ""]
@@ -53,7 +54,8 @@ def format_answer(answer: dict[str, Any]) -> str:
         for quoted in citation["sources"]:
             source = sources[quoted["source_id"]]
             pages = ", ".join(str(location["page"]) for location in quoted["locations"])
-            lines.append(f"[{citation['n']}] {source['title']}, page {pages}: {source['view_url']}")
+            lines.append(f"[{citation['n']}] {source['title']}, page {pages}")
+            lines.append(f"    {urljoin(base_url, source['view_url'])}")
     if answer["missing"]:
         lines.append("Nothing found on: " + "; ".join(answer["missing"]))
     return "\n".join(lines)
