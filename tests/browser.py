@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    sync_playwright,
+)
 
 EXECUTABLE = "/usr/bin/chromium"
 DESKTOP = {"width": 1280, "height": 800}
@@ -73,7 +79,12 @@ def visiting(browser: Browser, origin: str, **options: Any) -> Iterator[Visit]:
     page = context.new_page()
     visit = Visit(page, origin)
     context.on("request", lambda request: visit.addresses.append(request.url))
-    page.on("console", lambda line: line.type == "error" and visit.errors.append(line.text))
+
+    def hear(line: ConsoleMessage) -> None:
+        if line.type == "error":
+            visit.errors.append(line.text)
+
+    page.on("console", hear)
     page.on("pageerror", lambda error: visit.errors.append(str(error)))
 
     def answer(dialog: Any) -> None:
