@@ -140,6 +140,12 @@ class Deployment:
     def remove(self, key: str) -> None:
         self.s3.delete_object(Bucket=self.bucket, Key=key)
 
+    def retry(self, key: str) -> None:
+        """As `pincite jobs retry` does, for the document's newest job."""
+        job_id = self.records()[key].job_id
+        assert job_id is not None
+        self.adapters.catalog.parts.retry(self.principal, job_id)
+
     def records(self) -> dict[str, DocumentRecord]:
         """Every document that is not deleted, by key."""
         found: dict[str, DocumentRecord] = {}

@@ -34,13 +34,19 @@ def violations(catalog: Catalog, index: VectorIndex, principal: Principal) -> li
         generation_id = active.get(record.document_id)
         if record.status in SEARCHABLE:
             found += _of_points(index, principal, record, generation_id)
-    dying = {
-        generation.generation_id
-        for generation in catalog.operations.dead_generations(older_than_s=0.0, limit=100_000)
-    }
-    for document_id, generation_id in index.generations(principal):
-        if active.get(document_id) != generation_id and generation_id not in dying:
-            found.append(f"points of {document_id} {generation_id} have no right to exist")
+    strays = [
+        (document_id, generation_id)
+        for document_id, generation_id in index.generations(principal)
+        if active.get(document_id) != generation_id
+    ]
+    if strays:  # asking claims them for a purge, so it is done only when there is a reason
+        dead = catalog.operations.dead_generations(older_than_s=0.0, limit=100_000)
+        dying = {generation.generation_id for generation in dead}
+        found += [
+            f"points of {document_id} {generation_id} have no right to exist"
+            for document_id, generation_id in strays
+            if generation_id not in dying
+        ]
     return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -115,6 +116,7 @@ class PoolChildren:
             on_beat=self._leave_when_orphaned,
         )
         self._heartbeat.start()
+        threading.Thread(target=runtime.warm_up, name="warm-up", daemon=True).start()
 
     def _end(self, **_signal: Any) -> None:
         if self._heartbeat is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,15 @@ class WorkerRuntime:
             temp_dir=_temp_dir(settings),
             must_stop=self._must_stop,
         )
+
+    def warm_up(self) -> None:
+        """Import and connect what the first part will need: a second or two that the first document
+        need not wait for. May run beside it; servers that are down are left to it."""
+        with suppress(PinciteError):
+            deps = self._deps
+            deps.token_counter.count("warm")
+            deps.vector_index.manifest()
+            deps.embedder.info()
 
     def doing(self) -> str | None:
         """The document being worked on."""

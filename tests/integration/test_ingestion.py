@@ -5,7 +5,7 @@ from collections.abc import Callable
 from core.domain.documents import DocumentStatus
 from tests.deployment import Deployment
 from tests.invariants import violations
-from tests.sample_pdfs import report_pdf
+from tests.sample_pdfs import endless_pdf, report_pdf
 from tests.stack import wait_until
 
 NOT_A_PDF = b"Just some text, whatever its name says."
@@ -67,7 +67,7 @@ def num_jobs(deployment: Deployment) -> int:
 def test_bad_files_end_in_their_own_status_while_others_complete(
     deploy: Callable[..., Deployment],
 ) -> None:
-    deployment = deploy()
+    deployment = deploy(parser={"page_timeout_s": 1.0})
     deployment.start_worker()
     deployment.start_sweeper()
     good = {f"good/{number}.pdf": report_pdf(number, num_pages=2) for number in range(4)}
@@ -75,6 +75,7 @@ def test_bad_files_end_in_their_own_status_while_others_complete(
     bad = {
         "bad/empty.pdf": (b"", DocumentStatus.CORRUPT),
         "bad/text.pdf": (NOT_A_PDF, DocumentStatus.UNSUPPORTED),
+        "bad/endless.pdf": (endless_pdf(), DocumentStatus.QUARANTINED),
         "bad/cut.pdf": (b"%PDF-1.7\n1 0 obj\n<<", DocumentStatus.CORRUPT),
     }
     for key, (body, status) in bad.items():
@@ -87,7 +88,18 @@ def test_bad_files_end_in_their_own_status_while_others_complete(
         problem = found[key].problem
         assert problem is not None
         assert problem.message
+    assert found["bad/endless.pdf"].problem.code == "parser_timed_out"  # type: ignore[union-attr]
+    assert found["bad/endless.pdf"].attempts == 3
     assert_sound(deployment)
+
+    # A person may try again: three more attempts, and the same end.
+    deployment.retry("bad/endless.pdf")
+    wait_until(
+        lambda: not deployment.records()["bad/endless.pdf"].status.is_final,
+        timeout_s=10,
+        what="the retry to begin",
+    )
+    deployment.wait_for(expected, timeout_s=60)
 
 
 def test_many_documents_and_two_workers(deploy: Callable[..., Deployment]) -> None:
