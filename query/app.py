@@ -27,11 +27,12 @@ from query.api import (
 from query.http.auth import Caller
 from query.http.errors import install_error_handlers
 from query.http.middleware import AllowedHosts, BodyLimit, RequestContext
-from query.http.slots import Slots
+from query.http.slots import Slots, Threads
 from query.openapi import describe
 from query.page import add_page
 from query.services import Services
 
+_RENDER_THREADS = 4  # a few more than parser children draw at once
 _ROUTERS = (answers, search, documents, files, pages, jobs, collections, operations, session)
 
 
@@ -61,6 +62,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     app.state.upload_slots = Slots(api.max_uploads, "too many uploads at once", 2.0)
     app.state.answer_slots = Slots(api.max_answers, "too many questions at once", 1.0)
+    app.state.render_threads = Threads(_RENDER_THREADS)
     app.state.running_answers = set()
     install_error_handlers(app)
     for module in _ROUTERS:

@@ -22,9 +22,14 @@ CSRF_HEADER = "x-pincite-csrf"
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def get_services(request: Request) -> Services:
+def services_of(request: Request) -> Services:
     services: Services = request.app.state.services
     return services
+
+
+async def _get_services(request: Request) -> Services:
+    """A dependency; asynchronous, since others cost a change of thread."""
+    return services_of(request)
 
 
 def authenticate(request: Request) -> Principal:
@@ -37,7 +42,7 @@ def authenticate(request: Request) -> Principal:
         )
     if is_cookie and request.method not in _SAFE_METHODS and CSRF_HEADER not in request.headers:
         raise NotPermitted(f"requests with the session cookie need the header {CSRF_HEADER}")
-    principal = get_services(request).catalog.access.authenticate(secret)
+    principal = services_of(request).catalog.access.authenticate(secret)
     request.state.tenant_id = principal.tenant_id  # for the request's log line
     return principal
 
@@ -77,4 +82,4 @@ Caller = Annotated[Principal, Depends(authenticate)]
 Searcher = Annotated[Principal, Depends(requires(Scope.SEARCH))]
 Ingester = Annotated[Principal, Depends(requires(Scope.INGEST))]
 Operator = Annotated[Principal, Depends(requires(Scope.OPS))]
-TheServices = Annotated[Services, Depends(get_services)]
+TheServices = Annotated[Services, Depends(_get_services)]

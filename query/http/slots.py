@@ -1,5 +1,4 @@
-"""Bounded concurrency: who finds no free slot is told to come back, and does not wait in a queue
-that hides the overload."""
+"""Bounded concurrency, kind by kind of work."""
 
 from __future__ import annotations
 
@@ -15,15 +14,29 @@ from core.errors import Overloaded
 T = TypeVar("T")
 
 
-class Slots:
-    """For the event loop's thread only. `limit` pieces of work at once, each in a worker thread."""
+class Threads:
+    """A pool of worker threads for one kind of blocking work, so that it cannot take those of
+    another. Who finds none free waits, and holds nothing meanwhile."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._limiter: CapacityLimiter | None = None
+
+    async def run(self, work: Callable[[], T]) -> T:
+        if self._limiter is None:  # it belongs to the loop it is made in
+            self._limiter = CapacityLimiter(self._limit)
+        return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+
+
+class Slots(Threads):
+    """Threads that nobody waits for: `run` within `take`, which refuses when all are in use. For
+    the event loop's thread only."""
 
     def __init__(self, limit: int, busy_message: str, retry_after_s: float) -> None:
-        self._limit = limit
+        super().__init__(limit)
         self._busy_message = busy_message
         self._retry_after_s = retry_after_s
         self._num_taken = 0
-        self._threads: CapacityLimiter | None = None
 
     @property
     def num_taken(self) -> int:
@@ -39,9 +52,3 @@ class Slots:
             yield
         finally:
             self._num_taken -= 1
-
-    async def run(self, work: Callable[[], T]) -> T:
-        """Run blocking work in a thread of this pool; within `take`, so that one is free."""
-        if self._threads is None:  # a limiter belongs to the loop it is made in
-            self._threads = CapacityLimiter(self._limit)
-        return await anyio.to_thread.run_sync(work, limiter=self._threads)
