@@ -43,8 +43,14 @@ _Json = dict[str, Any]
 _ALARM_FACTOR = 6.0
 
 
-def main() -> None:
-    """Serve until stdin ends."""
+def _load_pdf() -> Opener:
+    from ingest.parsing.pdf import PdfDocument  # it may start threads: not before hardening
+
+    return PdfDocument
+
+
+def main(load_opener: Callable[[], Opener] = _load_pdf) -> None:
+    """Serve until stdin ends. `load_opener` is called after the process has limited itself."""
     answers = _take_stdout()
     requests = sys.stdin.buffer
     hello = json.loads(requests.readline() or b"null")
@@ -52,10 +58,9 @@ def main() -> None:
         return
     limits = ParseLimits(**hello["limits"])
     report = harden(limits, parent_pid=hello["parent"])
-    from ingest.parsing.pdf import PdfDocument  # after hardening: it starts threads
-
+    opener = load_opener()
     _say(answers, {"ready": report})
-    serve(requests, answers, limits, PdfDocument)
+    serve(requests, answers, limits, opener)
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, limits: ParseLimits, opener: Opener) -> None:

@@ -284,11 +284,19 @@ class _Range:
                 self.pages.append(failed_page(self.next, PageOutcome.TIMED_OUT, reason))
 
     def raise_if_nothing_was_read(self) -> None:
-        """Raises the first cause when it is a whole document of which every page was lost."""
+        """Raises when it is a whole document of which every page was lost: the first cause, or
+        CorruptDocument when the library could read none."""
         assert self.facts is not None
         is_whole = self.first == 1 and self.last >= self.facts.page_count
-        if is_whole and self.causes and len(self.causes) == len(self.pages):
-            raise self.causes[self.first]
+        lost = {PageOutcome.FAILED, PageOutcome.TIMED_OUT}
+        if not is_whole or any(page.outcome not in lost for page in self.pages):
+            return
+        if self.causes:
+            raise self.causes[min(self.causes)]
+        raise CorruptDocument(
+            "no page of this file can be read",
+            hint="open it in a viewer and save or print it to a new PDF",
+        )
 
     def announce(self) -> None:
         """Tell the caller of the pages it has not heard of."""

@@ -14,6 +14,7 @@ from ingest.parsing.pdf.library import library_calls, pymupdf
 from ingest.parsing.pdf.lines import has_lam_alef, read_lines, read_shapes, repair_lam_alef
 from ingest.parsing.pdf.opening import check_is_pdf, why_it_does_not_open
 from ingest.parsing.pdf.visibility import Proof, has_suspect_text, is_white
+from ingest.parsing.titles import sensible_title
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,7 +106,7 @@ class PdfDocument:
             warnings.append("the file is damaged and was repaired while reading")
         return DocumentFacts(
             page_count=self.page_count,
-            title=metadata.get("title"),
+            title=sensible_title(metadata.get("title", "")),
             language=metadata.get("language"),
             outline=outline,
             metadata=metadata,
