@@ -143,14 +143,14 @@ def _fonts(objects: Objects) -> str:
             f"<< /Type /Font /Subtype /Type1 /BaseFont /{base} /Encoding /WinAnsiEncoding >>"
         )
         found.append(f"/{name} {number} 0 R")
-    glyph = objects.stream(b"500 0 0 0 400 700 d1 0 0 400 700 re f")
-    codes = range(33, 127)
-    names = " ".join(f"/g{code}" for code in codes)
-    procs = " ".join(f"/g{code} {glyph} 0 R" for code in codes)
+    nothing = " ".join(f"<{code:02x}> <fffd>" for code in range(33, 127))
+    cmap = objects.stream(
+        b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Nothing def"
+        b" /CMapType 2 def 1 begincodespacerange <00> <ff> endcodespacerange "
+        + f"94 beginbfchar {nothing} endbfchar endcmap end end".encode()
+    )
     number = objects.add(
-        "<< /Type /Font /Subtype /Type3 /FontBBox [0 0 500 700] /FontMatrix [.001 0 0 .001 0 0]"
-        f" /FirstChar 33 /LastChar 126 /Widths [{' 500' * len(codes)}] /Resources << >>"
-        f" /Encoding << /Type /Encoding /Differences [33 {names}] >> /CharProcs << {procs} >> >>"
+        f"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode {cmap} 0 R >>"
     )
     found.append(f"/F9 {number} 0 R")
     return " ".join(found)
