@@ -18,6 +18,7 @@ from botocore.config import Config
 from mypy_boto3_s3.client import S3Client
 from qdrant_client import QdrantClient, models
 
+from core.errors import Unavailable
 from pincite.client import Client
 from tests.stack import ROOT, clean_environ, wait_until
 
@@ -155,7 +156,10 @@ class EmbeddedStack:
 
     def index(self) -> QdrantClient:
         return QdrantClient(
-            url=f"http://127.0.0.1:{self.port(7)}", api_key=self.secrets()["index_key"], timeout=30
+            url=f"http://127.0.0.1:{self.port(7)}",
+            headers={"api-key": self.secrets()["index_key"]},  # `api_key=` warns on plain HTTP
+            check_compatibility=False,
+            timeout=30,
         )
 
     def wait_final(self, num_documents: int, *, timeout_s: float) -> list[dict[str, Any]]:
@@ -164,7 +168,7 @@ class EmbeddedStack:
 
         def is_done() -> bool:
             nonlocal found
-            with self.client() as client:
+            with self.client() as client, suppress(Unavailable):
                 found = list(client.documents())
             return len(found) >= num_documents and not any(
                 document["status"] in UNFINISHED for document in found
