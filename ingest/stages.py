@@ -8,34 +8,30 @@ hole (an artifact was lost) fills it rather than fail.
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections import Counter
-from contextlib import contextmanager, suppress
-from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from core.domain.documents import NewPart, PartResult, Stage
 from core.domain.pages import Chunk, DocumentFacts, Page, PageOutcome
 from core.errors import (
     CorruptDocument,
-    DocumentTooLarge,
-    InternalError,
     NeedsOcr,
     NotFound,
-    ObjectChanged,
     ParserTimedOut,
     PinciteError,
 )
 from core.lexical.bm25 import count_terms
 from ingest.batching import chunk_parts, remaining_parse_parts, runs, split
 from ingest.chunking import chunk_document
+from ingest.content import is_first_part, local_file, settle_content
 from ingest.part_run import StopRequested
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
-    from core.domain.documents import ObjectStat
     from core.domain.search import EmbedderInfo
     from ingest.part_run import PartRun
 
@@ -49,11 +45,13 @@ _MAX_WARNINGS = 100
 def parse(run: PartRun) -> PartResult | None:
     """Pages first..last of the part, stored. None when the content turned out to be what is active
     already: the catalog has closed the version by then."""
-    with _local_file(run) as path:
-        if not _settle_content(run, path):
+    with local_file(run) as path:
+        if not settle_content(run, path):
             return None
-        facts, pages = _stored_or_parsed(run, path, run.part.first, run.part.last)
-    return _parse_result(run, facts, pages)
+        facts, pages, remarks = _stored_or_parsed(run, path, run.part.first, run.part.last)
+    if is_first_part(run):
+        remarks = (*facts.warnings, *remarks)
+    return _parse_result(run, facts, pages, remarks)
 
 
 def chunk(run: PartRun) -> PartResult:
@@ -125,75 +123,11 @@ def _chunks_name(run: PartRun, title: str, info: EmbedderInfo) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
-@contextmanager
-def _local_file(run: PartRun) -> Iterator[Path]:
-    """The part's bytes in a private folder that is gone afterwards.
-
-    The first part reads the object itself, of exactly the announced etag; later ones read the copy
-    that the first one kept, so that a replaced object cannot mix two files into one version.
-    """
-    deps = run.deps
-    source = None if _is_first(run) else _original(run)
-    if source is None:
-        source = _announced(run)
-    max_bytes = deps.settings.parser.max_file_bytes
-    if source.size_bytes > max_bytes:
-        raise DocumentTooLarge(
-            f"the file has {source.size_bytes} bytes, more than {max_bytes}",
-            hint="raise parser.max_file_bytes",
-        )
-    with tempfile.TemporaryDirectory(prefix="pincite-", dir=deps.temp_dir) as folder:
-        path = Path(folder) / "document"
-        found = deps.object_store.download(run.principal, source, path, max_bytes=max_bytes)
-        if run.part.sha256 not in {None, found.sha256}:
-            raise InternalError("the store gave other bytes than were uploaded under this etag")
-        run.part = replace(run.part, sha256=found.sha256)
-        run.progress()
-        yield path
-
-
-def _is_first(run: PartRun) -> bool:
-    return run.part.first == 1
-
-
-def _announced(run: PartRun) -> ObjectStat:
-    part = run.part
-    stat = run.deps.object_store.head(run.principal, part.bucket, part.key)
-    if stat is None or stat.etag != part.etag:
-        raise ObjectChanged("the object was replaced or deleted since it was announced")
-    return stat
-
-
-def _original(run: PartRun) -> ObjectStat | None:
-    artifacts = run.deps.artifacts
-    key = artifacts.original_key(run.principal, run.sha256)
-    return run.deps.object_store.head(run.principal, artifacts.bucket, key)
-
-
-def _settle_content(run: PartRun, path: Path) -> bool:
-    """Tell the catalog the hash (before any artifact exists, so that a purge sees it), then keep
-    the bytes. False when nothing is left to do."""
-    if _is_first(run):
-        same = run.deps.catalog.parts.set_content(run.part, sha256=run.sha256, etag=run.part.etag)
-        if same is not None:
-            return False
-    kept = _original(run)
-    if kept is None or kept.size_bytes != path.stat().st_size:
-        artifacts = run.deps.artifacts
-        with path.open("rb") as file:
-            run.deps.object_store.put(
-                run.principal,
-                artifacts.bucket,
-                artifacts.original_key(run.principal, run.sha256),
-                file,
-            )
-    return True
-
-
 def _stored_or_parsed(
     run: PartRun, path: Path, first: int, last: int
-) -> tuple[DocumentFacts, list[Page]]:
-    """The pages of a range from its start, as many as the part's time allowed; never none.
+) -> tuple[DocumentFacts, list[Page], tuple[str, ...]]:
+    """The pages of a range from its start, as many as the part's time allowed, never none; and what
+    the parser remarked.
 
     Pages are stored every few, so that a killed worker repeats little, and a part of slow pages
     stays far from the hard limit.
@@ -201,6 +135,7 @@ def _stored_or_parsed(
     artifacts, parser = run.deps.artifacts, run.fingerprint.parser
     facts = _stored_facts(run)
     stored: dict[int, Page] = {}
+    remarks: list[str] = []
     if facts is not None:
         last = min(last, facts.page_count)
         stored = artifacts.read_pages(run.principal, run.sha256, parser, range(first, last + 1))
@@ -218,14 +153,17 @@ def _stored_or_parsed(
         if parsed.pages:
             artifacts.write_pages(run.principal, run.sha256, parser, parsed.pages)
         stored |= {page.number: page for page in parsed.pages}
+        remarks += parsed.warnings
     assert facts is not None
     pages = [stored[number] for number in sorted(stored) if number <= last]
     if not pages:
         raise CorruptDocument("the file has no such pages", first=first, last=last)
-    return facts, pages
+    return facts, pages, tuple(remarks)
 
 
-def _parse_result(run: PartRun, facts: DocumentFacts, pages: list[Page]) -> PartResult:
+def _parse_result(
+    run: PartRun, facts: DocumentFacts, pages: list[Page], remarks: tuple[str, ...]
+) -> PartResult:
     """Raises ParserTimedOut when the part is the whole document and no page of it could be read."""
     part, settings = run.part, run.deps.settings.parser
     last_done = pages[-1].number
@@ -245,14 +183,14 @@ def _parse_result(run: PartRun, facts: DocumentFacts, pages: list[Page]) -> Part
         language=facts.language,
         failed_pages=tuple(page.number for page in pages if page.outcome in _NOT_SEARCHABLE),
         num_pages_done=len(pages),
-        warnings=_warnings(facts, pages) if _is_first(run) else _warnings(None, pages),
+        warnings=_warnings(remarks, pages),
         parser_fingerprint=run.fingerprint.parser,
     )
 
 
-def _warnings(facts: DocumentFacts | None, pages: list[Page]) -> tuple[str, ...]:
-    """Reasons by page, as `page 7: image_only`, and what the parser said; each once."""
-    found = list(facts.warnings) if facts else []
+def _warnings(remarks: tuple[str, ...], pages: list[Page]) -> tuple[str, ...]:
+    """What the parser said, and reasons by page, as `page 7: image_only`; each once."""
+    found = list(remarks)
     for page in pages:
         if page.outcome in _NOT_SEARCHABLE:
             found.append(f"page {page.number}: {page.outcome}")
@@ -274,9 +212,9 @@ def _all_pages(run: PartRun) -> tuple[DocumentFacts, list[Page]]:
         stored = run.deps.artifacts.read_pages(run.principal, run.sha256, run.fingerprint.parser)
         if len(stored) >= facts.page_count:
             return facts, [stored[number] for number in sorted(stored)]
-    with _local_file(run) as path:
+    with local_file(run) as path:
         last = facts.page_count if facts else run.part.page_count or 1
-        facts, pages = _stored_or_parsed(run, path, 1, last)
+        facts, pages, _ = _stored_or_parsed(run, path, 1, last)
     if len(pages) < facts.page_count:
         raise StopRequested
     return facts, pages

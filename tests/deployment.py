@@ -98,8 +98,9 @@ class Deployment:
         settings = load_settings({"data_dir": folder, **values})
         write_tokenizer(settings.models_dir / settings.models.embedder)
         made = cls(servers, settings, folder, bucket)
-        made.s3.create_bucket(Bucket=bucket)
         made.adapters.catalog.migrate()
+        for name in (bucket, settings.objects.artifacts_bucket):
+            made.adapters.object_store.ensure_bucket(name)
         return made
 
     @functools.cached_property

@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import threading
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -123,6 +124,7 @@ class Sweeper:
             self._stop.set()
             for thread in threads:
                 thread.join(_STOP_S)
+            self.resign()
             heartbeat.stop()
 
     def lead(self) -> bool:
@@ -143,6 +145,13 @@ class Sweeper:
             self._is_leader.clear()
         return is_leader
 
+    def resign(self) -> None:
+        """Let the next sweeper lead at once; one that is killed is waited for."""
+        if self._is_leader.is_set():
+            self._is_leader.clear()
+            with suppress(PinciteError):
+                self._catalog.operations.take_leadership(LEADERSHIP, owner=self._owner, lease_s=0.0)
+
     def may_go_on(self) -> bool:
         return self._is_leader.is_set() and not self._stop.is_set()
 
@@ -153,7 +162,7 @@ class Sweeper:
         stopped = [
             f"{bucket}: {found.num_held_back} documents would be deleted; set"
             " objects.accept_deletes when this is meant"
-            for bucket, found in self._reconciled.items()
+            for bucket, found in list(self._reconciled.items())
             if found.num_held_back
         ]
         return "; ".join(stopped) if stopped else "sweeping"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from core.domain.access import Principal
 from core.domain.documents import KnownObject, ObjectStat, ObservedObject, Queue
-from core.errors import NotFound
+from core.errors import ErrorKind, NotFound, PinciteError
 from core.logging import get_logger
 
 if TYPE_CHECKING:
@@ -144,10 +144,20 @@ class BucketWatch:
         for stat in wanted:
             if not self.may_go_on():
                 break
-            now_there = self.object_store.head(principal, stat.bucket, stat.key)
-            if now_there is not None:
-                num_accepted += self._accept(principal, now_there, queue)
+            num_accepted += self._accept_if_there(principal, stat, queue)
         return num_accepted
+
+    def _accept_if_there(self, principal: Principal, listed: ObjectStat, queue: Queue) -> bool:
+        """An object that can never be accepted (a name nobody can ask for) must not keep those
+        behind it from being seen."""
+        try:
+            stat = self.object_store.head(principal, listed.bucket, listed.key)
+            return stat is not None and self._accept(principal, stat, queue)
+        except PinciteError as error:
+            if error.kind is ErrorKind.UNAVAILABLE:
+                raise
+            _log.warning("object.refused", code=error.code, error=error.message)
+            return False
 
     def _accept(self, principal: Principal, stat: ObjectStat, queue: Queue) -> bool:
         accepted = self.intake.accept(

@@ -10,9 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +18,7 @@ import boto3
 from botocore.config import Config
 
 from core.adapters.s3_errors import translated
+from core.adapters.s3_upload import upload
 from core.domain.documents import ObjectStat
 from core.errors import (
     DocumentTooLarge,
@@ -27,7 +26,6 @@ from core.errors import (
     NotPermitted,
     ObjectChanged,
     ObjectStoreUnavailable,
-    PinciteError,
 )
 from core.ports.object_store import Downloaded, ObjectStream
 
@@ -41,11 +39,11 @@ if TYPE_CHECKING:
     from core.domain.access import Principal
     from core.settings import ObjectsSettings
 
-PART_BYTES = 8 * 1024 * 1024  # of a multipart upload; S3 wants at least 5 MiB
 _READ_BYTES = 1024 * 1024
 _DELETE_KEYS = 1000  # S3's limit for one request
 _NUM_CONNECTIONS = 32
 _NUM_TRIES = 3
+_MADE_ALREADY = ("BucketAlreadyOwnedByYou", "BucketAlreadyExists")  # by somebody, since the HEAD
 
 
 class S3ObjectStore:
@@ -153,12 +151,7 @@ class S3ObjectStore:
         if metadata:
             wanted["Metadata"] = dict(metadata)
         source: BinaryIO = BytesIO(body) if isinstance(body, bytes) else body
-        first = _read_part(source)
-        if len(first) < PART_BYTES:
-            with translated(bucket, key):
-                written = self._s3().put_object(Body=first, **wanted)
-            return _written(bucket, key, written, len(first), content_type)
-        return self._put_parts(wanted, first, source)
+        return upload(self._s3(), wanted, source)
 
     def copy(self, principal: Principal, source: ObjectStat, bucket: str, key: str) -> None:
         self._check(principal, source.bucket, source.key)
@@ -196,13 +189,8 @@ class S3ObjectStore:
             wanted: dict[str, Any] = {"Bucket": bucket, "Prefix": prefix}
             if token is not None:
                 wanted["ContinuationToken"] = token
-            try:
-                with translated(bucket, prefix):
-                    page = self._s3().list_objects_v2(**wanted)
-            except NotFound as error:
-                raise ObjectStoreUnavailable(
-                    f"there is no bucket '{bucket}'", hint="create it, or change objects.buckets"
-                ) from error
+            with translated(bucket, prefix):
+                page = self._s3().list_objects_v2(**wanted)
             for entry in page.get("Contents", []):
                 yield ObjectStat(
                     bucket,
@@ -220,7 +208,9 @@ class S3ObjectStore:
             with translated(bucket, ""):
                 self._s3().head_bucket(Bucket=bucket)
         except NotFound:
-            with translated(bucket, "", tolerated=("BucketAlreadyOwnedByYou",)):
+            with translated(
+                bucket, "", tolerated=("BucketAlreadyOwnedByYou", "BucketAlreadyExists")
+            ):
                 self._s3().create_bucket(Bucket=bucket)
 
     def _check(self, principal: Principal, bucket: str, key: str) -> None:
@@ -238,47 +228,6 @@ class S3ObjectStore:
                     self._client = _new_client(self._settings)
                     self._client_pid = os.getpid()
         return self._client
-
-    def _put_parts(self, wanted: dict[str, Any], first: bytes, rest: BinaryIO) -> ObjectStat:
-        """A multipart upload that holds one part in memory, and is aborted when anything fails."""
-        bucket, key = wanted["Bucket"], wanted["Key"]
-        client = self._s3()
-        with translated(bucket, key):
-            upload_id = client.create_multipart_upload(**wanted)["UploadId"]
-        try:
-            etags: list[str] = []
-            num_bytes = 0
-            part = first
-            while part:
-                with translated(bucket, key):
-                    sent = client.upload_part(
-                        Bucket=bucket,
-                        Key=key,
-                        UploadId=upload_id,
-                        PartNumber=len(etags) + 1,
-                        Body=part,
-                    )
-                etags.append(sent["ETag"])
-                num_bytes += len(part)
-                part = _read_part(rest)
-            with translated(bucket, key):
-                written = client.complete_multipart_upload(
-                    Bucket=bucket,
-                    Key=key,
-                    UploadId=upload_id,
-                    MultipartUpload={
-                        "Parts": [
-                            {"ETag": etag, "PartNumber": number}
-                            for number, etag in enumerate(etags, start=1)
-                        ]
-                    },
-                )
-        except BaseException:
-            # What cannot be aborted is left to the store's own clean-up; the first error is told.
-            with suppress(PinciteError), translated(bucket, key):
-                client.abort_multipart_upload(Bucket=bucket, Key=key, UploadId=upload_id)
-            raise
-        return _written(bucket, key, written, num_bytes, wanted.get("ContentType"))
 
     def _delete_keys(self, bucket: str, keys: Sequence[str]) -> None:
         with translated(bucket, keys[0]):
@@ -333,22 +282,3 @@ def _check_size(num_bytes: int, max_bytes: int) -> None:
             hint="raise parser.max_file_bytes",
             max_bytes=max_bytes,
         )
-
-
-def _read_part(source: BinaryIO) -> bytes:
-    """The next PART_BYTES; fewer only at the end (raw streams may return less a read)."""
-    pieces: list[bytes] = []
-    missing = PART_BYTES
-    while missing and (piece := source.read(missing)):
-        pieces.append(piece)
-        missing -= len(piece)
-    return b"".join(pieces)
-
-
-def _written(
-    bucket: str, key: str, answer: Any, num_bytes: int, content_type: str | None
-) -> ObjectStat:
-    # Not a HEAD: somebody else may have replaced the object since, and this is what *we* wrote.
-    date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
-    at = parsedate_to_datetime(date) if date else datetime.now(UTC)
-    return ObjectStat(bucket, key, answer["ETag"].strip('"'), num_bytes, at, content_type)

@@ -16,23 +16,30 @@ BUCKET, OTHER_BUCKET, ARTIFACTS = "documents", "others", "pincite-artifacts"
 TENANT_IDS = {BUCKET: "ten_a", OTHER_BUCKET: "ten_b"}
 
 
+def settings_of(objects: stack.Objects) -> ObjectsSettings:
+    return ObjectsSettings(
+        endpoint=objects.endpoint,
+        access_key=objects.access_key,
+        secret_key=objects.secret_key,  # type: ignore[arg-type]  # pydantic wraps it
+    )
+
+
 @pytest.fixture(scope="session")
 def seaweedfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[stack.Objects]:
     objects = stack.seaweedfs(
         tmp_path_factory.mktemp("seaweedfs"), [BUCKET, OTHER_BUCKET, ARTIFACTS]
     )
     objects.server.start()
+    maker = S3ObjectStore(settings_of(objects), {})
+    for bucket in (BUCKET, OTHER_BUCKET, ARTIFACTS):
+        maker.ensure_bucket(bucket)  # the server makes them too, a moment after it answers
     yield objects
     objects.server.kill()
 
 
 @pytest.fixture(scope="session")
 def s3_settings(seaweedfs: stack.Objects) -> ObjectsSettings:
-    return ObjectsSettings(
-        endpoint=seaweedfs.endpoint,
-        access_key=seaweedfs.access_key,
-        secret_key=seaweedfs.secret_key,  # type: ignore[arg-type]  # pydantic wraps it
-    )
+    return settings_of(seaweedfs)
 
 
 @pytest.fixture(params=["fake", "seaweedfs"])

@@ -13,7 +13,7 @@ import pytest
 from core.adapters.object_store_s3 import S3ObjectStore
 from core.domain.access import Principal
 from core.domain.documents import ObjectStat
-from core.errors import ObjectStoreUnavailable
+from core.errors import InvalidInput, ObjectStoreUnavailable
 from core.settings import ObjectsSettings
 from tests.stack import free_ports
 
@@ -94,12 +94,24 @@ def test_refusals_and_failures_are_unavailability(owner: Principal, status: int,
     assert (raised.value.hint is not None) == (status == 403)
 
 
+@pytest.mark.parametrize("key", ["../up.pdf", "a/./b.pdf", "x" * 1100])
+def test_a_name_that_the_store_refuses_is_not_its_failure(
+    owner: Principal, s3_settings: ObjectsSettings, key: str
+) -> None:
+    with pytest.raises(InvalidInput):
+        S3ObjectStore(s3_settings, TENANT_IDS).put(owner, "documents", key, b"x")
+
+
 def test_a_listing_of_a_missing_bucket_is_not_an_empty_one(
     owner: Principal, s3_settings: ObjectsSettings
 ) -> None:
     store = S3ObjectStore(s3_settings, {"no-such-bucket": "ten_a"})
-    with pytest.raises(ObjectStoreUnavailable):
-        list(store.list(owner, "no-such-bucket"))
+    for attempt in (
+        lambda: list(store.list(owner, "no-such-bucket")),
+        lambda: store.read(owner, "no-such-bucket", "a"),
+    ):
+        with pytest.raises(ObjectStoreUnavailable, match="no bucket"):
+            attempt()
 
 
 def test_a_listing_that_breaks_off_raises(owner: Principal, s3_settings: ObjectsSettings) -> None:

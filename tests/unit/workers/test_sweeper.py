@@ -147,6 +147,17 @@ def test_only_one_sweeper_leads_and_another_takes_over(pipeline: Pipeline) -> No
     assert not first.lead()
 
 
+def test_a_sweeper_that_stops_is_followed_at_once(pipeline: Pipeline) -> None:
+    first, second = sweeper_of(pipeline), sweeper_of(pipeline)
+    second._owner = "another:1"
+    assert first.lead()
+    assert not second.lead()
+    second.resign()  # not its to give
+    assert not second.lead()
+    first.resign()
+    assert second.lead()
+
+
 def test_a_stopped_reconcile_is_visible(pipeline: Pipeline) -> None:
     sweeper = sweeper_of(pipeline)
     for number in range(30):

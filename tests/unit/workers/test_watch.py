@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.documents import DocumentStatus, KnownObject, Queue
-from core.errors import ObjectStoreUnavailable
+from core.domain.access import Principal
+from core.domain.documents import DocumentStatus, KnownObject, ObjectStat, Queue
+from core.errors import InvalidInput, ObjectStoreUnavailable
 from tests.fakes.job_queue import FakeJobQueue
 from tests.pipeline_harness import BUCKET, Pipeline, make_pipeline
 from workers.outbox import relay
@@ -273,6 +274,23 @@ def test_a_hint_in_a_read_only_bucket_is_left_to_the_listing(
     put(pipeline, "a.pdf")
     assert not watch.look_at(BUCKET, "a.pdf")
     assert living(pipeline) == set()
+
+
+def test_an_object_that_nobody_can_ask_for_hides_no_other(
+    pipeline: Pipeline, watch: BucketWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in ("a.pdf", "bad.pdf", "c.pdf"):
+        put(pipeline, key)
+    head = pipeline.store.head
+
+    def refuse(principal: Principal, bucket: str, key: str) -> ObjectStat | None:
+        if key == "bad.pdf":
+            raise InvalidInput("the object store refused the request")
+        return head(principal, bucket, key)
+
+    monkeypatch.setattr(pipeline.store, "head", refuse)
+    assert watch.reconcile(BUCKET).num_accepted == 2
+    assert living(pipeline) == {"a.pdf", "c.pdf"}
 
 
 def test_a_lost_leadership_ends_the_round(pipeline: Pipeline, watch: BucketWatch) -> None:
