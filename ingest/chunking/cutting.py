@@ -45,6 +45,10 @@ class Budget:
             self._known[text] = found
         return found
 
+    def true_count(self, text: str) -> int:
+        """Exactly what the embedder will count, special tokens included."""
+        return self._counter.count(text) + self._counter.num_special_tokens
+
     def offsets(self, text: str) -> list[Bounds]:
         return self._counter.token_offsets(text)
 

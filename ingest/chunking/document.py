@@ -120,6 +120,7 @@ class _Chunker:
         self._pages = {page.number: page for page in pages}
         self._title = title
         self._budget = budget
+        self._max_tokens = max_tokens
         self._limit = max_tokens - budget.num_special_tokens
         self._target = int(settings.target_fraction * max_tokens) - budget.num_special_tokens
         self._prefix_limit = int(settings.prefix_fraction * max_tokens)
@@ -165,8 +166,8 @@ class _Chunker:
             outside = outside[:-1]
         prefix = self._prefix(outside)
         index_text = f"{prefix}\n{text}" if prefix else text
-        num_tokens = self._count(index_text)
-        assert num_tokens <= self._limit, "a chunk is longer than the embedder reads"
+        num_tokens = self._budget.true_count(index_text)
+        assert num_tokens <= self._max_tokens, "a chunk is longer than the embedder reads"
         return Chunk(
             ordinal=ordinal,
             text=text,
@@ -174,7 +175,7 @@ class _Chunker:
             index_text=index_text,
             spans=spans,
             language=language,
-            num_tokens=num_tokens + self._budget.num_special_tokens,
+            num_tokens=num_tokens,
             is_table=all(
                 unit.is_table or unit.is_heading or unit.kind is ElementKind.CAPTION
                 for unit in draft.units

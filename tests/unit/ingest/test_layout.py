@@ -1,4 +1,4 @@
-"""Reading order, paragraphs, tables and headings of a page, drawn as different writers draw them."""
+"""Reading order, paragraphs, tables and headings of pages, drawn as various writers draw them."""
 
 from pathlib import Path
 
