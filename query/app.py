@@ -63,6 +63,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.upload_slots = Slots(api.max_uploads, "too many uploads at once", 2.0)
     app.state.answer_slots = Slots(api.max_answers, "too many questions at once", 1.0)
     app.state.render_threads = Threads(_RENDER_THREADS)
+    app.state.readiness = operations.Readiness()
     app.state.running_answers = set()
     install_error_handlers(app)
     for module in _ROUTERS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import json
+import threading
 from collections.abc import Callable
 from functools import partial
 
@@ -26,6 +27,7 @@ from query.services import Services
 
 router = APIRouter(tags=["operations"])
 HEARTBEAT_MAX_AGE_S = 60.0
+_READINESS_S = 1.0
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Whoever adds one of these is a proxy: the connection's address is not the client's.
 _FORWARDING = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
@@ -40,25 +42,45 @@ async def live() -> dict[str, str]:
 
 @router.get("/readyz", include_in_schema=False)
 @router.head("/readyz", include_in_schema=False)
-def ready(services: TheServices) -> JSONResponse:
+def ready(request: Request, services: TheServices) -> JSONResponse:
     """Whether what a question needs answers: catalog, index, models and object store."""
-    problems = {name: problem for name, problem in _check(services).items() if problem}
+    readiness: Readiness = request.app.state.readiness
+    problems = readiness.problems(services)
     body = {"status": "unavailable" if problems else "ok", "problems": problems}
     return JSONResponse(body, status_code=503 if problems else 200)
 
 
-def _check(services: Services) -> dict[str, str | None]:
+class Readiness:
+    """Asks every server, at most once a second however often it is asked itself: the probe is open
+    to everybody."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: dict[str, str] = {}
+        self._looked_at: float | None = None
+
+    def problems(self, services: Services) -> dict[str, str]:
+        """Error codes by what is missing; empty when all is well."""
+        with self._lock:
+            now = services.clock.monotonic()
+            if self._looked_at is None or now - self._looked_at >= _READINESS_S:
+                self._found = _look(services)
+                self._looked_at = services.clock.monotonic()
+            return self._found
+
+
+def _look(services: Services) -> dict[str, str]:
     checks: dict[str, Callable[[], object]] = {
         "catalog": services.catalog.check,
         "index": services.index.manifest,
-        "models": services.embedder.info,
+        # not `info`, which is remembered from when the models last answered
+        "models": lambda: services.embedder.embed_questions(["ready?"]),
         "objects": lambda: services.store.ensure_bucket(services.artifacts.bucket),
     }
-    found: dict[str, str | None] = {}
+    found: dict[str, str] = {}
     for name, check in checks.items():
         try:
             check()
-            found[name] = None
         except PinciteError as error:
             found[name] = error.code
     return found

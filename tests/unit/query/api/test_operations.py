@@ -37,6 +37,10 @@ def test_readiness_names_what_is_missing_and_nothing_else(nobody: TestClient, wo
         "problems": {"index": "index_unavailable", "models": "models_unavailable"},
     }
     assert nobody.get("/livez").status_code == 200
+    world.index.is_down = world.embedder.is_down = False
+    assert nobody.get("/readyz").status_code == 503  # looked at once a second
+    world.clock.advance(1)
+    assert nobody.get("/readyz").status_code == 200
 
 
 def test_the_queue_is_the_catalogs_while_twenty_files_wait(
