@@ -44,7 +44,9 @@ class IllDocument:
     def read(self, number: int, *, with_chars: bool = False) -> RawPage:
         text = self._do(self._lines[number - 1])
         box = (10.0, 10.0, 90.0, 20.0)
-        line = RawLine((RawSpan(text, box, 10.0, is_bold=False),), box, (10.0, 18.0), 0, 0)
+        chars = (box,) * len(text) if with_chars else None
+        span = RawSpan(text, box, 10.0, is_bold=False, chars=chars)
+        line = RawLine((span,), box, (10.0, 18.0), 0, 0)
         return RawPage(number, 100.0, 100.0, 0, str(number), (line,))
 
     def render(self, number: int, width_px: int) -> bytes:

@@ -90,6 +90,7 @@ class SubprocessPageRenderer:
         self._max_wait_s = max_wait_s
         self._command = tuple(command)
         self._turns = threading.BoundedSemaphore(max_children)
+        self.num_busy = 0  # children at work now
         self._lock = threading.Lock()
         self._idle: list[tuple[ChildProcess, int]] = []  # with how many requests it has served
         self._files: OrderedDict[tuple[str, str], _File] = OrderedDict()
@@ -221,6 +222,7 @@ class SubprocessPageRenderer:
             raise Overloaded("too many pages are being drawn", retry_after_s=2.0)
         try:
             with self._lock:
+                self.num_busy += 1
                 child, num_served = self._idle.pop() if self._idle else (None, 0)
             if child is None or not child.is_alive:
                 child, num_served = self._start(), 0
@@ -231,6 +233,8 @@ class SubprocessPageRenderer:
                 raise
             self._keep(child, num_served + 1)
         finally:
+            with self._lock:
+                self.num_busy -= 1
             self._turns.release()
 
     def _keep(self, child: ChildProcess, num_served: int) -> None:

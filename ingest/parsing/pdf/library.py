@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from core.errors import PinciteError
 from ingest.parsing.base import PageFault
 
-# PyMuPDF 2 imports its layout models when it can: onnxruntime, four threads, 55 MB and half of the
-# time that a child takes to start. We use none of it.
+# PyMuPDF 2 imports its layout models when it can: onnxruntime (which keeps an identity of the
+# device under ~/.cache), four threads, 90 MB and most of the time that a child takes to start. We
+# use none of it, and the library goes on without.
 sys.modules["pymupdf.layout"] = None  # type: ignore[assignment]
+sys.modules["pymupdf4llm"] = None  # type: ignore[assignment]
 import pymupdf  # noqa: E402
 
 if TYPE_CHECKING:

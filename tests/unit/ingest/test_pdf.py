@@ -1,5 +1,8 @@
 """What a PDF says of itself, what can be seen on it, and why a file is refused."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +22,25 @@ from ingest.parsing.titles import sensible_title
 from tests import builders_pdf as build
 from tests.builders_pdf import Sheet, pdf, plain
 from tests.pdf_reading import LIMITS, opened, page_of, pages_of
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_library_comes_without_its_models(tmp_path: Path) -> None:
+    """They would start threads and keep an identity of the device in the home folder."""
+    code = (
+        "import sys, threading, ingest.parsing.pdf;"
+        "print('onnxruntime' in sys.modules, threading.active_count())"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "PATH": os.defpath},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert finished.stdout.split() == ["False", "1"]
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
