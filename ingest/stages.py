@@ -17,19 +17,16 @@ from core.domain.documents import NewPart, PartResult, Stage
 from core.domain.pages import Chunk, DocumentFacts, Page, PageOutcome
 from core.errors import (
     CorruptDocument,
-    NeedsOcr,
     NotFound,
-    ParserTimedOut,
-    PinciteError,
 )
 from core.lexical.bm25 import count_terms
 from ingest.batching import chunk_parts, remaining_parse_parts, runs, split
 from ingest.chunking import chunk_document
 from ingest.content import is_first_part, local_file, settle_content
+from ingest.outcomes import why_no_text
 from ingest.part_run import StopRequested
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from core.domain.search import EmbedderInfo
@@ -83,7 +80,7 @@ def load_chunks(run: PartRun) -> list[Chunk]:
     run.checkpoint()
     title = title_of(run, facts)
     if not any(page.text.strip() for page in pages):
-        raise _no_text(pages)
+        raise why_no_text(pages)
     chunks = chunk_document(
         pages,
         facts,
@@ -93,7 +90,7 @@ def load_chunks(run: PartRun) -> list[Chunk]:
         settings=run.deps.settings.chunker,
     )
     if not chunks:
-        raise _no_text(pages)
+        raise why_no_text(pages)
     name = _chunks_name(run, title, info)
     artifacts.write_chunks(run.principal, run.sha256, name, chunks)
     return list(chunks)
@@ -168,7 +165,7 @@ def _parse_result(
     part, settings = run.part, run.deps.settings.parser
     last_done = pages[-1].number
     if len(pages) == facts.page_count and all(page.outcome in _UNREADABLE for page in pages):
-        raise _no_text(pages)
+        raise why_no_text(pages)
     if part.page_count is None:  # the first part to learn how many pages there are
         rest = remaining_parse_parts(facts.page_count, last_done, settings.pages_per_part)
     elif last_done < part.last:  # out of time
@@ -218,21 +215,3 @@ def _all_pages(run: PartRun) -> tuple[DocumentFacts, list[Page]]:
     if len(pages) < facts.page_count:
         raise StopRequested
     return facts, pages
-
-
-def _no_text(pages: Sequence[Page]) -> PinciteError:
-    """Why a document without any text is not searchable: never `ready` with nothing in it."""
-    outcomes = Counter(page.outcome for page in pages)
-    if any(outcomes[outcome] for outcome in _NEEDS_OCR):
-        return NeedsOcr(
-            "the pages are pictures, or their fonts map to no characters",
-            hint="run the file through an OCR program and put the result in its place",
-            num_pages=len(pages),
-        )
-    if any(outcomes[outcome] for outcome in _UNREADABLE):
-        return ParserTimedOut("no page of the file could be read in time", num_pages=len(pages))
-    return CorruptDocument(
-        "the file has pages but nothing is on them",
-        hint="open it in a viewer; if text shows there, please report the file",
-        num_pages=len(pages),
-    )
