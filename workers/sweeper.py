@@ -34,7 +34,7 @@ LIVENESS_FILE = "sweeper.alive"
 _CONFIRM_S = 3.0  # until a second listing, when something seems to be gone
 _HINTS_AT_ONCE = 64
 _DRIFT_S = 60.0
-_RECONCILE_DUTY = 0.1
+_RECONCILE_DUTY = 0.25
 _STOP_S = 10.0
 
 _log = get_logger(__name__)
