@@ -35,7 +35,7 @@ def render_all(out_dir: Path) -> list[Path]:
 
 def main(arguments: list[str]) -> int:
     """Command line: one argument, the output folder; prints the paths written."""
-    if len(arguments) != 1:
+    if len(arguments) != 1 or arguments[0].startswith("-"):
         sys.stderr.write("usage: python examples/render.py OUT_DIR\n")
         return 2
     for path in render_all(Path(arguments[0])):
