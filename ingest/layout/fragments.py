@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _TINY_SIZE = 2.0  # points: nobody reads it on paper
 _RTL = regex.compile(r"[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}]")
+# MuPDF puts the full stop of a right-to-left line in front of it.
+_STOP_BEFORE_RTL = regex.compile(rf"[.,:;!?،؛؟۔]\s?{_RTL.pattern}")
 _LETTER = regex.compile(r"\p{L}")
 
 
@@ -90,6 +92,8 @@ def make_fragments(page: RawPage) -> FragmentSet:
         result.num_dropped += normal.num_dropped
         if not normal.text:
             continue
+        if _STOP_BEFORE_RTL.match(normal.text):
+            normal = _stop_last(normal)
         result.fragments.append(_fragment(page, line, spans, raw, normal, angle))
         if normal.text.isascii():
             num_letters += len(normal.text)
@@ -99,6 +103,15 @@ def make_fragments(page: RawPage) -> FragmentSet:
     if num_rtl * 2 > num_letters:
         _mirror(result)
     return result
+
+
+def _stop_last(normal: Normalized) -> Normalized:
+    """The line with its first character at the end, and each still with its origin."""
+    order = [*range(1, len(normal.text)), 0]
+    if normal.text[1] == " ":
+        order.pop(0)
+    text = "".join(normal.text[index] for index in order)
+    return Normalized(text, [normal.origin(index) for index in order], normal.num_dropped)
 
 
 def _mirror(result: FragmentSet) -> None:
