@@ -11,10 +11,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from core.domain.pipeline import PipelineFingerprint
+from core.domain.pipeline import INDEX_SCHEMA, PipelineFingerprint
 from core.lexical.bm25 import analyser_fingerprint
 from ingest.chunking import chunker_fingerprint
-from ingest.indexing import INDEX_SCHEMA
 from ingest.parsing.sandbox import parser_fingerprint
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from core.domain.documents import NewPart, PartResult, Stage
+from core.domain.pipeline import INDEX_SCHEMA
 from core.domain.search import IndexManifest, IndexPoint
 from core.errors import InternalError, NotFound
 from core.ids import point_id
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from core.domain.pages import Chunk
     from core.domain.search import EmbedderInfo
     from ingest.part_run import PartRun
-
-INDEX_SCHEMA = 1  # raised by hand when the payload or the vectors of a point change their meaning
 
 _log = get_logger(__name__)
 

@@ -54,6 +54,7 @@ class _Memory:
 
     missing: frozenset[str] = frozenset()
     undeleted: frozenset[tuple[str, str]] = frozenset()
+    num_held_back: int = 0
 
 
 @dataclass
@@ -89,7 +90,16 @@ class BucketWatch:
         num_accepted = self._accept_listed(principal, listed, known, memory)
         living = [found for found in known.values() if not found.is_deleted]
         missing = [found for found in living if found.key not in listed]
-        num_held_back = self._num_too_many(bucket, len(missing), len(living))
+        num_held_back = self._num_too_many(len(missing), len(living))
+        if num_held_back and num_held_back != memory.num_held_back:
+            _log.error(
+                "reconcile.stopped",
+                bucket=bucket,
+                num_missing=num_held_back,
+                num_documents=len(living),
+                hint="when this is meant, set objects.accept_deletes (pincite up --accept-deletes)",
+            )
+        memory.num_held_back = num_held_back
         confirmed = [found for found in missing if found.document_id in memory.missing]
         num_deleted = 0
         if not num_held_back:
@@ -176,19 +186,10 @@ class BucketWatch:
             _log.info("object.accepted", document_id=accepted.document_id, job_id=accepted.job_id)
         return accepted.is_new
 
-    def _num_too_many(self, bucket: str, num_missing: int, num_living: int) -> int:
+    def _num_too_many(self, num_missing: int, num_living: int) -> int:
         """How many deletions are held back; 0 when they may go on."""
         is_too_many = num_missing > MAX_DELETED and num_missing > MAX_DELETED_FRACTION * num_living
-        if self.accept_deletes or not is_too_many:
-            return 0
-        _log.error(
-            "reconcile.stopped",
-            bucket=bucket,
-            num_missing=num_missing,
-            num_documents=num_living,
-            hint="when this is meant, set objects.accept_deletes (pincite up --accept-deletes)",
-        )
-        return num_missing
+        return num_missing if is_too_many and not self.accept_deletes else 0
 
     def _delete_gone(self, principal: Principal, bucket: str, found: KnownObject) -> bool:
         if not self.may_go_on():
