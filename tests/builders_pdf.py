@@ -184,23 +184,32 @@ def _array(box: Box) -> str:
 
 def form_bomb(depth: int = 10, fan: int = 10) -> bytes:
     """Forms that draw forms: `fan` to the power of `depth` drawings in about 2 KB."""
+    return form_bomb_among([None], depth, fan)
+
+
+def form_bomb_among(texts: Sequence[str | None], depth: int = 10, fan: int = 10) -> bytes:
+    """A page for each text, and one with the bomb for each None."""
     objects = Objects()
-    root, pages, page = objects.reserve(), objects.reserve(), objects.reserve()
-    inner = objects.stream(b"0 0 1 1 re f", "/Type /XObject /Subtype /Form /BBox [0 0 9 9]")
+    root, pages, font = objects.reserve(), objects.reserve(), objects.reserve()
+    form = "/Type /XObject /Subtype /Form /BBox [0 0 9 9]"
+    inner = objects.stream(b"0 0 1 1 re f", form)
     for _ in range(depth):
-        inner = objects.stream(
-            b"/X Do " * fan,
-            "/Type /XObject /Subtype /Form /BBox [0 0 9 9]"
-            f" /Resources << /XObject << /X {inner} 0 R >> >>",
+        resources = f"/Resources << /XObject << /X {inner} 0 R >> >>"
+        inner = objects.stream(b"/X Do " * fan, f"{form} {resources}")
+    kids = []
+    for text in texts:
+        drawn = "/X Do" if text is None else f"BT /F1 11 Tf 72 700 Td ({text}) Tj ET"
+        content = objects.stream(drawn.encode())
+        kids.append(
+            objects.add(
+                f"<< /Type /Page /Parent {pages} 0 R /MediaBox {_array(A4)} /Contents {content} 0 R"
+                f" /Resources << /Font << /F1 {font} 0 R >> /XObject << /X {inner} 0 R >> >> >>"
+            )
         )
-    content = objects.stream(b"/X Do")
+    objects.put(font, "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
     objects.put(root, f"<< /Type /Catalog /Pages {pages} 0 R >>")
-    objects.put(pages, f"<< /Type /Pages /Kids [{page} 0 R] /Count 1 >>")
-    objects.put(
-        page,
-        f"<< /Type /Page /Parent {pages} 0 R /MediaBox [0 0 200 200] /Contents {content} 0 R"
-        f" /Resources << /XObject << /X {inner} 0 R >> >> >>",
-    )
+    listed = " ".join(f"{kid} 0 R" for kid in kids)
+    objects.put(pages, f"<< /Type /Pages /Kids [{listed}] /Count {len(kids)} >>")
     return objects.build(root)
 
 

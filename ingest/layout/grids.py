@@ -6,6 +6,7 @@ row, shaded stripes) give the rows; the columns then come from the white space b
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -227,5 +228,4 @@ def _positions(values: list[float]) -> list[float]:
 
 def _band(lines: Sequence[float], value: float) -> int:
     """Index of the band between two lines that holds `value`, clipped to the outer ones."""
-    index = sum(line <= value for line in lines) - 1
-    return min(max(index, 0), len(lines) - 2)
+    return min(max(bisect_right(lines, value) - 1, 0), len(lines) - 2)

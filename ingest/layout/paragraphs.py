@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import regex
 
 from ingest.layout.rows import MARKER
 
@@ -15,14 +14,14 @@ if TYPE_CHECKING:
     from ingest.layout.rows import Row
     from ingest.layout.tables import Table
 
-CAPTION = regex.compile(
+CAPTION = re.compile(
     r"(?:Fig(?:ure|\.)?|Tab(?:le|elle|leau|\.)|Abb(?:ildung|\.)|Chart|Exhibit|Graphique)"
     r"\s*[\dA-Z][\d.–-]*\s*[:.–—-]?",
 )
-_TERMINAL = regex.compile(r"[.!?:;。！？：…][\"'”’»)\]]*$")
-_CONTENTS_ENTRY = regex.compile(r"\.\.\.\s*[\divxlcIVXLC]{1,6}$")
-_LOWER_START = regex.compile(r"[\"'“‘«(\[]?\p{Ll}")
-_MARKER_START = regex.compile(MARKER.pattern)
+_TERMINALS = frozenset(".!?:;。！？：…؟۔।")
+_CLOSERS = "\"'”’»)]"
+_OPENERS = "\"'“‘«(["
+_CONTENTS_ENTRY = re.compile(r"\.\.\.\s*[\divxlcIVXLC]{1,6}$")
 _MAX_LEADING = 2.1  # times the font size, inside a paragraph
 _CONTINUED_LEADING = 3.2
 _INDENT = 0.9  # times the font size
@@ -74,7 +73,7 @@ def text_key(text: str) -> str:
 
 
 def is_list_item(text: str) -> bool:
-    return _MARKER_START.match(text) is not None
+    return MARKER.match(text) is not None
 
 
 def is_contents_entry(text: str) -> bool:
@@ -83,7 +82,11 @@ def is_contents_entry(text: str) -> bool:
 
 
 def ends_sentence(text: str) -> bool:
-    return _TERMINAL.search(text) is not None
+    return text.rstrip(_CLOSERS)[-1:] in _TERMINALS
+
+
+def starts_lower(text: str) -> bool:
+    return text.lstrip(_OPENERS)[:1].islower()
 
 
 def _goes_on(paragraph: Paragraph, row: Row) -> bool:
@@ -92,7 +95,7 @@ def _goes_on(paragraph: Paragraph, row: Row) -> bool:
         return False
     if is_list_item(row.text) or is_contents_entry(last.text):
         return False
-    is_open = not ends_sentence(last.text) and _LOWER_START.match(row.text) is not None
+    is_open = not ends_sentence(last.text) and starts_lower(row.text)
     leading = row.base - last.base
     if leading <= 0:  # further up: the next column
         return is_open
@@ -115,7 +118,7 @@ def _differs_in_style(paragraph: Paragraph, row: Row) -> bool:
     return (
         len(paragraph.rows) == 1
         and row.is_bold != paragraph.is_bold
-        and not (_LOWER_START.match(row.text))
+        and not (starts_lower(row.text))
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GARBAGE_SHARE = 0.30
 SUSPECT_SHARE = 0.05
 _BAD = regex.compile(rf"[\ufffd\p{{Co}}\p{{Cc}}--[\t\n\r{LEGACY_BULLETS}]]", flags=regex.V1)
-_VOWELS = frozenset("aeiouy")
+_VOWELS = "aeiouy"
 _MIN_LETTERS = 100
 _MAX_VOWEL_SHARE = 0.25
 _MIN_FREQUENT = 3
@@ -42,6 +42,8 @@ def measure(lines: Sequence[str]) -> Readability:
     joined = "\n".join(lines)
     if joined.isascii() and joined.isprintable():
         return Readability(0.0, is_garbage=False)
+    if not _BAD.search(joined):
+        return Readability(0.0, is_garbage=False)
     bad, total = _count(joined)
     if total and bad / total > GARBAGE_SHARE:
         # Leaders between a title and its page number have no Unicode value in some fonts. They are
@@ -60,7 +62,7 @@ def is_shifted(lines: Sequence[str]) -> bool:
     letters = "".join(word for word in words if word.isalpha()).lower()
     if len(letters) < _MIN_LETTERS:
         return False
-    if sum(char in _VOWELS for char in letters) >= _MAX_VOWEL_SHARE * len(letters):
+    if sum(map(letters.count, _VOWELS)) >= _MAX_VOWEL_SHARE * len(letters):
         return False
     meant = {"".join(chr(ord(char) + 29) for char in word) for word in words if len(word) < 6}
     return len(meant & _FREQUENT_WORDS) >= _MIN_FREQUENT

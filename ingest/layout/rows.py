@@ -6,10 +6,9 @@ columns. Only what is certain is repaired: a list number drawn apart from its li
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-import regex
 
 from ingest.layout.fragments import union
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from ingest.parsing.base import Box
 
 # Numbers, letters and bullets at the start of a list item, or alone on a baseline.
-MARKER = regex.compile(
+MARKER = re.compile(
     r"(?:[•◦▪‣●○■□◆➢➤❖·*–—-]"
     r"|\(?(?:\d{1,3}(?:\.\d{1,3}){0,4}|[a-zA-Z]|[ivxIVX]{2,5})[.)]"
     r"|\d{1,2}(?:\.\d{1,2}){1,4}"
