@@ -105,16 +105,16 @@ class Pipeline:
                 self.outcomes.append((part.stage, outcome))
         return outcomes
 
-    def run(self, *, patience_s: float = 0.0) -> None:
-        """Until nothing is due; lets up to `patience_s` pass for what is put off."""
+    def run(self, *, patience_s: float = 0.0, step_s: float = 1.0) -> None:
+        """Until nothing is due; lets up to `patience_s` pass, in steps, for what is put off."""
         waited = 0.0
         while True:
             if self.step():
                 continue
             if waited >= patience_s:
                 return
-            self.clock.advance(1.0)
-            waited += 1.0
+            self.clock.advance(step_s)
+            waited += step_s
 
     def record(self, document_id: str) -> DocumentRecord:
         with self.catalog.snapshot(self.principal) as snapshot:

@@ -141,7 +141,7 @@ def test_each_kind_of_bad_file_ends_in_its_status(
 ) -> None:
     bad = pipeline.put("bad.pdf", text)
     good = pipeline.put("good.pdf", "fine")
-    pipeline.run(patience_s=60)
+    pipeline.run(patience_s=60, step_s=5.0)
     record = pipeline.record(bad.document_id)
     assert record.status is status
     assert record.problem is not None
@@ -177,7 +177,7 @@ def test_poison_is_tried_three_times_then_quarantined_and_can_be_retried(
 
     pipeline.parser.on_parse = poison
     accepted = pipeline.put("poison.pdf", "text")
-    pipeline.run(patience_s=120)
+    pipeline.run(patience_s=120, step_s=5.0)
     assert len(attempts) == 3
     record = pipeline.record(accepted.document_id)
     assert record.status is DocumentStatus.QUARANTINED
@@ -194,14 +194,14 @@ def test_a_server_that_is_down_delays_and_never_quarantines(pipeline: Pipeline, 
     accepted = pipeline.put("a.pdf", "some text")
     server = getattr(pipeline, name)
     server.is_down = True
-    pipeline.run(patience_s=200)
+    pipeline.run(patience_s=200, step_s=10.0)
     assert pipeline.status(accepted.document_id) in {
         DocumentStatus.QUEUED,
         DocumentStatus.PROCESSING,
     }
     assert [outcome for _, outcome in pipeline.outcomes].count(Outcome.HANDED_BACK) > 3
     server.is_down = False
-    pipeline.run(patience_s=90)
+    pipeline.run(patience_s=90, step_s=10.0)
     assert pipeline.status(accepted.document_id) is DocumentStatus.READY
 
 
@@ -227,7 +227,7 @@ def test_bad_vectors_never_reach_the_index(
 ) -> None:
     accepted = pipeline.put("a.pdf", "some text")
     pipeline.embedder.spoil = spoil
-    pipeline.run(patience_s=60)
+    pipeline.run(patience_s=60, step_s=5.0)
     assert pipeline.status(accepted.document_id) is DocumentStatus.QUARANTINED
     assert pipeline.index.num_upserts == 0
 
@@ -263,7 +263,7 @@ def test_lost_artifacts_are_made_again(pipeline: Pipeline) -> None:
 
 
 def test_points_that_the_index_lost_are_written_again(pipeline: Pipeline) -> None:
-    pipeline.index.lose_next = 2
+    pipeline.index.lose_next = 1
     accepted = pipeline.put("a.pdf", "\f".join(f"page {number}" for number in range(1, 10)))
     pipeline.run()
     record = pipeline.record(accepted.document_id)
@@ -278,7 +278,7 @@ def test_a_mismatched_index_takes_no_points_and_no_attempts(pipeline: Pipeline) 
     pipeline.run()
     pipeline.embedder._info = pipeline.embedder._info.__class__("other", "other", 32, 64)
     second = pipeline.put("b.pdf", "other text")
-    pipeline.run(patience_s=200)
+    pipeline.run(patience_s=200, step_s=10.0)
     assert pipeline.status(first.document_id) is DocumentStatus.READY
     assert pipeline.status(second.document_id) is DocumentStatus.PROCESSING
     assert pipeline.outcomes[-1] == ("embed", Outcome.HANDED_BACK)

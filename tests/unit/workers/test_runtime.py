@@ -63,7 +63,7 @@ def test_a_broker_that_is_down_after_the_part_loses_nothing(
     pipeline.queue.is_down = True
     assert runtime.run_part(part_id) is None
     pipeline.queue.is_down = False
-    pipeline.run(patience_s=120)
+    pipeline.run(patience_s=120, step_s=5.0)
     assert pipeline.status(accepted.document_id) is DocumentStatus.READY
 
 

@@ -169,10 +169,10 @@ def test_a_broken_listing_is_no_second_opinion(pipeline: Pipeline, watch: Bucket
 @pytest.mark.parametrize(
     ("num_documents", "num_gone", "is_held_back"),
     [
-        (100, 21, True),
-        (100, 20, False),  # not more than a fifth
-        (200, 40, False),
-        (200, 41, True),
+        (60, 20, False),  # a third, but few
+        (60, 21, True),
+        (104, 21, True),
+        (105, 21, False),  # exactly a fifth
         (MAX_DELETED, MAX_DELETED, False),  # all of them, but few
         (MAX_DELETED + 1, MAX_DELETED + 1, True),
     ],
