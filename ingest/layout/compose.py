@@ -34,6 +34,7 @@ CELL_SEPARATOR = " | "
 _ELEMENT_SEPARATOR = "\n\n"
 _SIGNS_BEFORE = frozenset({"$", "€", "£", "¥", "US$", "USD", "EUR", "CHF", "("})
 _SIGNS_AFTER = frozenset({"%", ")", ")%"})
+_NUMBER_STARTS = frozenset("0123456789.,(-–—−")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,9 @@ def _separator(previous: Sequence[Row], cell: Sequence[Row]) -> str:
         return CELL_SEPARATOR[1:]
     before = previous[-1].text if len(previous) == 1 else ""
     after = cell[0].text if len(cell) == 1 else ""
-    return " " if before in _SIGNS_BEFORE or after in _SIGNS_AFTER else CELL_SEPARATOR
+    is_sign_before = before in _SIGNS_BEFORE and after[:1] in _NUMBER_STARTS
+    is_sign_after = after in _SIGNS_AFTER and before[-1:].isdigit()
+    return " " if is_sign_before or is_sign_after else CELL_SEPARATOR
 
 
 def _rows_of(part: Paragraph | Table) -> Iterable[Row]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from core.domain.pages import Rect
     from ingest.parsing.base import Box, RawLine, RawPage, RawSpan
 
+_SAME_BASE = 0.3  # times the font size
 _TINY_SIZE = 2.0  # points: nobody reads it on paper
 _RTL = regex.compile(r"[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}]")
 # MuPDF puts the full stop of a right-to-left line in front of it.
@@ -160,6 +161,10 @@ def union(boxes: Sequence[Box]) -> Box:
         max(box[2] for box in boxes),
         max(box[3] for box in boxes),
     )
+
+
+def on_one_base(left: Fragment, right: Fragment) -> bool:
+    return abs(left.base - right.base) <= _SAME_BASE * min(left.size, right.size)
 
 
 def _main_angle(lines: Sequence[RawLine]) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING
 
-from ingest.layout.fragments import frame_box, union
+from ingest.layout.fragments import frame_box, on_one_base, union
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ _TOUCH = 3.0
 _MAX_EDGES = 800
 _MAX_LINES = 200  # of one direction in one grid
 _MIN_FILLED = 0.3  # of the cells
+_TALL = 1.6  # times the usual height of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,11 @@ def find_grids(page: RawPage, found: FragmentSet) -> list[Grid]:
     if len(horizontal) < 3 or len(horizontal) + len(vertical) > _MAX_EDGES:
         return []
     groups = _side_by_side(_components(horizontal, vertical))
-    grids = [_grid(group, found) for group in groups]
+    grids = [_closed_grid(group, found) for group in groups if _has_inner_lines(group)]
+    for left, right, ys in _open_groups(groups):
+        for rows in _split_at_prose(left, right, ys, found):
+            if 3 <= len(rows) <= _MAX_LINES:
+                grids.append(_with_white_columns(Grid((left, right), tuple(rows)), found))
     return sorted((grid for grid in grids if grid), key=lambda grid: grid.ys[0])
 
 
@@ -107,7 +113,7 @@ def _merged(edges: list[Edge]) -> list[Edge]:
 
 
 def _components(horizontal: list[Edge], vertical: list[Edge]) -> list[_Group]:
-    """Edges joined by touching; rules without verticals by having the same ends."""
+    """Edges joined by touching."""
     parent = list(range(len(horizontal) + len(vertical)))
 
     def root(index: int) -> int:
@@ -123,12 +129,6 @@ def _components(horizontal: list[Edge], vertical: list[Edge]) -> list[_Group]:
                 and line.low - _TOUCH <= post.at <= line.high + _TOUCH
             ):
                 parent[root(i)] = root(len(horizontal) + j)
-    touched = {root(len(horizontal) + j) for j in range(len(vertical))}
-    loose = [i for i in range(len(horizontal)) if root(i) not in touched]
-    for i, j in pairwise(sorted(loose, key=lambda i: horizontal[i].at)):
-        first, second = horizontal[i], horizontal[j]
-        if abs(first.low - second.low) <= _TOUCH and abs(first.high - second.high) <= _TOUCH:
-            parent[root(i)] = root(j)
     groups: dict[int, _Group] = {}
     for i, line in enumerate(horizontal):
         groups.setdefault(root(i), ([], []))[0].append(line)
@@ -152,19 +152,76 @@ def _side_by_side(groups: list[_Group]) -> list[_Group]:
     return result
 
 
-def _grid(group: _Group, found: FragmentSet) -> Grid | None:
+def _ends(group: _Group) -> tuple[float, float]:
+    horizontal, _ = group
+    return min(edge.low for edge in horizontal), max(edge.high for edge in horizontal)
+
+
+def _has_inner_lines(group: _Group) -> bool:
+    horizontal, vertical = group
+    if not horizontal:
+        return False
+    left, right = _ends(group)
+    return any(left + _TOUCH < edge.at < right - _TOUCH for edge in vertical)
+
+
+def _closed_grid(group: _Group, found: FragmentSet) -> Grid | None:
+    """The grid of rules in both directions."""
     horizontal, vertical = group
     ys = _positions([edge.at for edge in horizontal])
     xs = _positions([edge.at for edge in vertical])
     if not 3 <= len(ys) <= _MAX_LINES or len(xs) > _MAX_LINES:
         return None
-    left = min(edge.low for edge in horizontal)
-    right = max(edge.high for edge in horizontal)
+    left, right = _ends(group)
     inside = [x for x in xs if left + _TOUCH < x < right - _TOUCH]
     grid = Grid((left, *inside, right), tuple(ys))
-    if inside:
-        return grid if _is_filled(grid, found) else None
-    return _with_white_columns(grid, found)
+    return grid if _is_filled(grid, found) else None
+
+
+def _open_groups(groups: list[_Group]) -> list[tuple[float, float, list[float]]]:
+    """(left, right, heights) of rules and stripes with the same ends and nothing between them."""
+    result: list[tuple[float, float, list[float]]] = []
+    for group in groups:
+        if not group[0] or _has_inner_lines(group):
+            continue
+        left, right = _ends(group)
+        heights = [edge.at for edge in group[0]]
+        for known in result:
+            if abs(known[0] - left) <= _TOUCH and abs(known[1] - right) <= _TOUCH:
+                known[2].extend(heights)
+                break
+        else:
+            result.append((left, right, heights))
+    return [(left, right, _positions(heights)) for left, right, heights in result]
+
+
+def _split_at_prose(
+    left: float, right: float, ys: list[float], found: FragmentSet
+) -> list[list[float]]:
+    """Runs of heights with rows of a table between them. A line under the page's head, or two
+    tables of one width with text between them, are no single table."""
+    usual = median(high - low for low, high in pairwise(ys)) if len(ys) > 1 else 0.0
+    runs = [ys[:1]]
+    for low, high in pairwise(ys):
+        inside = _inside(Grid((left, right), (low, high)), found)
+        if _is_row(inside, is_tall=high - low > _TALL * usual):
+            runs[-1].append(high)
+        else:
+            runs.append([high])
+    return runs
+
+
+def _is_row(fragments: list[Fragment], *, is_tall: bool) -> bool:
+    """Cells beside each other, or one line alone in a band as high as others."""
+    if not fragments:
+        return not is_tall
+    ordered = sorted(fragments, key=lambda fragment: (fragment.base, fragment.box[0]))
+    beside = any(
+        on_one_base(first, second) and second.box[0] - first.box[2] > first.size
+        for first, second in pairwise(ordered)
+    )
+    is_one_line = all(on_one_base(ordered[0], fragment) for fragment in ordered)
+    return beside or (is_one_line and not is_tall)
 
 
 def _is_filled(grid: Grid, found: FragmentSet) -> bool:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ingest.layout.fragments import union
+from ingest.layout.fragments import on_one_base, union
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,6 @@ _CELL_GAP = 1.0  # times the font size
 _NUMBER_GAP = 0.4  # numbers seldom stand beside each other but in tables
 _MARKER_GAP = 8.0
 _WORD_GAP = 0.12  # MuPDF's own threshold is 0.15
-_SAME_BASE = 0.3
 _LOOK_AHEAD = 40
 
 
@@ -113,10 +112,6 @@ def has_gap(left: Fragment, right: Fragment) -> bool:
 def is_number(text: str) -> bool:
     """Digits and signs, without a letter."""
     return any(char.isdigit() for char in text) and not any(char.isalpha() for char in text)
-
-
-def on_one_base(left: Fragment, right: Fragment) -> bool:
-    return abs(left.base - right.base) <= _SAME_BASE * min(left.size, right.size)
 
 
 def _continues(left: Fragment, right: Fragment) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ingest.layout.fragments import on_one_base
 from ingest.layout.grids import find_grids
-from ingest.layout.rows import Row, build_rows, is_number, on_one_base
+from ingest.layout.rows import Row, build_rows, is_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,19 +128,26 @@ def _bases(fragments: Sequence[Fragment]) -> list[float]:
 
 def _end_of_table(rows: Sequence[Row], start: int) -> int:
     """One past the last row of the table that starts here; `start` when none does."""
-    last_cells = rows[start].cells()
+    anchor, last_cells = rows[start], rows[start].cells()
     if len(last_cells) < 2:
         return start
     num_multiple, widest = 1, len(last_cells)
     end = position = start + 1
     num_continuations = 0
+    lowest = anchor.base
     while position < len(rows):
-        row, above = rows[position], rows[position - 1]
-        if row.angle != above.angle or not (
-            0 < row.base - above.base < _MAX_ROW_GAP * max(row.size, above.size)
+        row = rows[position]
+        cells = row.cells()
+        if _is_beside(row, anchor, last_cells):  # drawn after the second line of a cell
+            last_cells = [*last_cells, *cells]
+            position += 1
+            end = position
+            continue
+        if row.angle != anchor.angle or not (
+            0 < row.base - lowest < _MAX_ROW_GAP * max(row.size, anchor.size)
         ):
             break
-        cells = row.cells()
+        lowest = row.base
         if len(cells) == 1:
             num_continuations += 1
             if num_continuations > _MAX_CONTINUATIONS or not _continues_cell(row, last_cells):
@@ -149,11 +157,18 @@ def _end_of_table(rows: Sequence[Row], start: int) -> int:
                 break
             num_multiple += 1
             widest = max(widest, len(cells))
-            last_cells, num_continuations = cells, 0
+            anchor, last_cells, num_continuations = row, cells, 0
         position += 1
         end = position
     enough = num_multiple >= (2 if widest >= 3 else 3)
     return end if enough else start
+
+
+def _is_beside(row: Row, anchor: Row, cells: list[list[Fragment]]) -> bool:
+    """Whether a row stands on the baseline of one above, to the right of all of its cells."""
+    return on_one_base(row.fragments[0], anchor.fragments[0]) and (
+        row.box[0] > cells[-1][-1].box[2] + 0.5 * row.size
+    )
 
 
 def _in_line(cells: list[list[Fragment]], above: list[list[Fragment]], size: float) -> bool:
@@ -179,14 +194,17 @@ def _continues_cell(row: Row, above: list[list[Fragment]]) -> bool:
 
 def _aligned_table(rows: Sequence[Row]) -> Table:
     table = Table()
-    lefts: list[float] = []
+    anchor, lefts = rows[0], [0.0]
     for row in rows:
         cells = row.cells()
-        if len(cells) == 1 and table.rows:
+        if table.rows and on_one_base(row.fragments[0], anchor.fragments[0]):
+            table.rows[-1] += [[Row(cell)] for cell in cells]
+            lefts += [cell[0].box[0] for cell in cells]
+        elif len(cells) == 1 and table.rows:
             left = row.fragments[0].box[0]
             nearest = min(range(len(lefts)), key=lambda i: abs(lefts[i] - left))
             table.rows[-1][nearest].append(row)
         else:
             table.rows.append([[Row(cell)] for cell in cells])
-            lefts = [cell[0].box[0] for cell in cells]
+            anchor, lefts = row, [cell[0].box[0] for cell in cells]
     return table

@@ -206,6 +206,43 @@ def test_a_table_of_stripes_and_one_of_rules(tmp_path: Path) -> None:
     assert texts(read(table(rules), tmp_path)) == [TABLE_TEXT]
 
 
+def test_rules_of_the_same_width_elsewhere_are_no_part_of_a_table(tmp_path: Path) -> None:
+    """A line under the page's head, a shaded header and rules: all from margin to margin."""
+    sheet = Sheet().text(80, 790, "Pumps & Water Ltd").text(330, 790, "Schedule, issue 3")
+    sheet.rule(72, 780, 440, 780)
+    sheet.text(80, 750, "Alarms and interlocks", size=16).text(80, 725, "Torques of all models")
+    sheet.fill(72, 694, 368, 20, "0.9 0.9 0.9")
+    for number in range(1, 4):
+        sheet.rule(72, 694 - 20 * number, 440, 694 - 20 * number)
+    page = read(table(sheet), tmp_path)
+    assert texts(page, TABLE) == [TABLE_TEXT]
+    assert "Alarms and interlocks" in texts(page)
+
+
+def test_a_cell_drawn_after_its_wrapped_neighbour_stays_in_its_row(tmp_path: Path) -> None:
+    """Cell by cell, without rules: the last cell comes after the second line of the one before."""
+    sheet = Sheet()
+    for number, share in enumerate(("20 %", "30 %", "50 %")):
+        y = 700 - 30 * number
+        sheet.text(80, y, f"{number + 1}").text(120, y, share).text(
+            180, y, "Delivery, in proportion"
+        )
+        sheet.text(180, y - 13, "to the goods").text(340, y, "Consignment note")
+    rows = [
+        f"{number} | {share} | Delivery, in proportion to the goods | Consignment note"
+        for number, share in ((1, "20 %"), (2, "30 %"), (3, "50 %"))
+    ]
+    assert texts(read(sheet, tmp_path), TABLE) == ["\n".join(rows)]
+
+
+def test_a_unit_in_a_column_of_its_own_is_a_cell(tmp_path: Path) -> None:
+    sheet = Sheet()
+    for number, unit in enumerate(("bar", "%", "W")):
+        y = 700 - 20 * number
+        sheet.text(80, y, "Accuracy").text(250, y, unit).text(300, y, "1,5").text(400, y, "2,0")
+    assert texts(read(sheet, tmp_path), TABLE)[0].split("\n")[1] == "Accuracy | % | 1,5 | 2,0"
+
+
 def test_a_cell_drawn_column_by_column_comes_to_its_row(tmp_path: Path) -> None:
     sheet = Sheet()
     for column, x in enumerate(XS):
