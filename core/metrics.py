@@ -1,9 +1,9 @@
 """Prometheus metrics of ingestion, taken from the catalog when they are scraped.
 
 Workers are many and short-lived processes that share no port, and a broker can lose messages; so
-what is shown is what the catalog knows, by whichever process is scraped (the API). Names follow
-docs/operations; `celery_queue_length` keeps celery-exporter's name, so that its dashboards
-work."""
+what is shown is what the catalog knows, by whichever process is scraped (the API).
+`celery_queue_length` keeps celery-exporter's name, so that its dashboards work.
+"""
 
 from __future__ import annotations
 

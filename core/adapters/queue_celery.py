@@ -1,7 +1,7 @@
 """`JobQueue` on Celery, and the one list of broker settings that both ends use.
 
 The settings are those of the design (Redis-only ones only for a Redis or Valkey broker); the
-reasons are in docs/operations. There is no result backend: what became of a part is in the
+reasons are in docs/decisions/0006. There is no result backend: what became of a part is in the
 catalog."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The frozen broker settings, asserted on live applications (docs/operations says why each)."""
+"""The frozen broker settings, asserted on live applications (docs/decisions/0006)."""
 
 import pytest
 

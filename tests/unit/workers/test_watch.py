@@ -1,4 +1,4 @@
-"""Buckets against the catalog: contracts.md, Buckets, line by line."""
+"""Buckets against the catalog: the rules of workers/watch.py, one by one."""
 
 from collections.abc import Iterator
 from pathlib import Path
