@@ -107,6 +107,8 @@ class ChildProcess:
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._out, False)
+        self._readable = select.poll()  # select() refuses descriptors above 1023
+        self._readable.register(self._out, select.POLLIN | select.POLLHUP)
         self._stats = psutil.Process(self._process.pid)
 
     def __enter__(self) -> Self:
@@ -185,8 +187,7 @@ class ChildProcess:
 
     def _fill(self, timeout_s: float) -> None:
         """Read what is there, waiting for it. Raises ChildEnded at the end of the stream."""
-        readable, _, _ = select.select([self._out], [], [], timeout_s)
-        if not readable:
+        if not self._readable.poll(timeout_s * 1000):
             return
         data = os.read(self._out, 1 << 20)
         if not data:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -120,7 +120,10 @@ class Parser:
         assert work.facts is not None
         work.raise_if_nothing_was_read()
         self._recycle()
-        return ParsedRange(work.facts, tuple(work.pages), tuple(work.warnings))
+        # Part of the record: whether these pages were read without a way to the network.
+        network = self.report.get("network", "unknown")
+        facts = replace(work.facts, metadata={**work.facts.metadata, "parser_network": network})
+        return ParsedRange(facts, tuple(work.pages), tuple(work.warnings))
 
     def close(self) -> None:
         """End the child, if any. The parser starts another when it is used again."""

@@ -215,7 +215,9 @@ def test_the_child_has_no_secrets_and_no_network(
     parser: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_SECRET_KEY", "s3cret")
-    environ, network = parser.parse(document(tmp_path, "environ", "network"), 1, 32).pages
+    parsed = parser.parse(document(tmp_path, "environ", "network"), 1, 32)
+    environ, network = parsed.pages
+    assert parsed.facts.metadata["parser_network"] == parser.report["network"]
     assert "PATH" in environ.text.split()
     assert "SOME_SECRET_KEY" not in environ.text
     if parser.report["network"] == "isolated":
