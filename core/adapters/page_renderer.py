@@ -6,27 +6,19 @@ and never imported. A few are kept, since starting one takes longer than drawing
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 import threading
 import time
 import uuid
-import weakref
-from collections import OrderedDict
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.adapters.page_originals import LocalOriginals
 from core.artifacts import content_prefix
 from core.child_process import ChildEnded, ChildLimits, ChildProcess, ChildTimedOut
 from core.errors import (
-    DocumentTooLarge,
-    Gone,
     InvalidInput,
     NotFound,
-    ObjectChanged,
     Overloaded,
     ParserCrashed,
     ParserFailure,
@@ -54,17 +46,6 @@ _MAX_WIDTH_PX = 4_000
 _MAX_CHILDREN = 2
 _MAX_WAIT_S = 15.0
 _IDLE_S = 60.0  # after which children are ended, and deleted documents' bytes gone from here
-_MAX_FILES = 16
-_MAX_FILES_BYTES = 512 * 1024 * 1024
-
-
-@dataclass
-class _File:
-    """An original on local disk. `num_users` keep it from being dropped."""
-
-    path: Path
-    size_bytes: int
-    num_users: int = 0
 
 
 class SubprocessPageRenderer:
@@ -93,11 +74,11 @@ class SubprocessPageRenderer:
         self.num_busy = 0  # children at work now
         self._lock = threading.Lock()
         self._idle: list[tuple[ChildProcess, int]] = []  # with how many requests it has served
-        self._files: OrderedDict[tuple[str, str], _File] = OrderedDict()
-        self._folder: Path | None = None
+        self._files = LocalOriginals(
+            object_store, artifacts, max_file_bytes=settings.parser.max_file_bytes
+        )
         self._used_at = 0.0
         self._timer: threading.Timer | None = None
-        self._finalizer: weakref.finalize[..., Any] | None = None
 
     def page_png(
         self, principal: Principal, version: ActiveVersion, page: int, *, width_px: int
@@ -135,7 +116,7 @@ class SubprocessPageRenderer:
                 "that range lies outside the page's text",
                 hint=f"it has {len(stored.text)} characters",
             )
-        with self._original(principal, version) as path, self._child() as child:
+        with self._files.opened(principal, version) as path, self._child() as child:
             answer = self._ask(
                 child, {"do": "words", "path": str(path), "page": page, "start": start, "end": end}
             )
@@ -147,26 +128,20 @@ class SubprocessPageRenderer:
         """End the children and drop the local files. It starts again when it is used again."""
         with self._lock:
             idle, self._idle = self._idle, []
-            self._files.clear()
             timer, self._timer = self._timer, None
-            finalizer, self._finalizer, self._folder = self._finalizer, None, None
         if timer is not None:
             timer.cancel()
         for child, _ in idle:
             child.close()
-        if finalizer is not None:
-            finalizer()
+        self._files.close()
 
     def drop_idle(self) -> None:
         """End children and forget files that nobody is using. Runs by itself when all is quiet."""
         with self._lock:
             idle, self._idle = self._idle, []
-            for name, file in list(self._files.items()):
-                if file.num_users == 0:
-                    file.path.unlink(missing_ok=True)
-                    del self._files[name]
         for child, _ in idle:
             child.close()
+        self._files.drop_unused()
 
     def _watch_idleness(self) -> None:
         """See to it that `drop_idle` runs after `_IDLE_S` without a request; the lock is held."""
@@ -190,7 +165,7 @@ class SubprocessPageRenderer:
     def _draw(
         self, principal: Principal, version: ActiveVersion, page: int, width_px: int
     ) -> bytes:
-        with self._original(principal, version) as path, self._child() as child:
+        with self._files.opened(principal, version) as path, self._child() as child:
             into = path.parent / f"{uuid.uuid4().hex}.png"
             request = {"do": "render", "path": str(path), "page": page, "width_px": width_px}
             try:
@@ -235,6 +210,7 @@ class SubprocessPageRenderer:
         finally:
             with self._lock:
                 self.num_busy -= 1
+                self._watch_idleness()
             self._turns.release()
 
     def _keep(self, child: ChildProcess, num_served: int) -> None:
@@ -253,7 +229,7 @@ class SubprocessPageRenderer:
         child = ChildProcess(
             self._command,
             ChildLimits(self._settings.memory_bytes, _MAX_LINE_BYTES),
-            folder=self._private_folder(),
+            folder=self._files.folder(),
         )
         try:
             # Threads of a server come and go: the child must not die with the one that started it.
@@ -262,66 +238,6 @@ class SubprocessPageRenderer:
         except ChildEnded as error:
             raise ParserFailure("the parser process did not start", reason=str(error)) from error
         return child
-
-    def _private_folder(self) -> Path:
-        with self._lock:
-            if self._folder is None:
-                self._folder = Path(tempfile.mkdtemp(prefix="pincite-pages-"))
-                self._finalizer = weakref.finalize(
-                    self, shutil.rmtree, self._folder, ignore_errors=True
-                )
-            return self._folder
-
-    @contextmanager
-    def _original(self, principal: Principal, version: ActiveVersion) -> Iterator[Path]:
-        """The version's bytes as a local file, kept for the next page. Raises Gone."""
-        name = (principal.tenant_id, version.sha256)
-        with self._lock:
-            file = self._files.get(name)
-            if file is not None:
-                file.num_users += 1
-        if file is None:
-            file = self._fetch(principal, version, name)
-        try:
-            yield file.path
-        finally:
-            with self._lock:
-                file.num_users -= 1
-                if name in self._files:
-                    self._files.move_to_end(name)
-                self._drop_files()
-                self._watch_idleness()
-
-    def _fetch(self, principal: Principal, version: ActiveVersion, name: tuple[str, str]) -> _File:
-        folder = self._private_folder()
-        key = self._artifacts.original_key(principal, version.sha256)
-        stat = self._store.head(principal, self._artifacts.bucket, key)
-        if stat is None:
-            raise Gone("the bytes of this version are no longer kept")
-        path = folder / f"{uuid.uuid4().hex}.pdf"
-        try:
-            self._store.download(principal, stat, path, max_bytes=self._settings.max_file_bytes)
-        except (NotFound, ObjectChanged) as error:
-            raise Gone("the bytes of this version are no longer kept") from error
-        except DocumentTooLarge as error:
-            raise ParserFailure("the file is larger than is read now") from error
-        with self._lock:
-            found = self._files.setdefault(name, _File(path, stat.size_bytes))
-            found.num_users += 1
-        if found.path != path:  # another thread was faster
-            path.unlink(missing_ok=True)
-        return found
-
-    def _drop_files(self) -> None:
-        """Forget the files used longest ago, over the limits; the lock is held."""
-        total = sum(file.size_bytes for file in self._files.values())
-        for name, file in list(self._files.items()):
-            if len(self._files) <= _MAX_FILES and total <= _MAX_FILES_BYTES:
-                return
-            if file.num_users == 0:
-                file.path.unlink(missing_ok=True)
-                total -= file.size_bytes
-                del self._files[name]
 
 
 def _check_page(version: ActiveVersion, page: int) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from core.domain.pages import Chunk, ElementKind, SourceSpan
 from core.lexical import UNKNOWN_LANGUAGE, detect_language
 from ingest.chunking.cutting import Budget, cut_table, cut_text
+from ingest.chunking.prefixes import Prefixes
 from ingest.chunking.units import sections
 from ingest.layout.furniture import mark_furniture
 from ingest.layout.levels import settle_levels
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 # Raised with every change of how the same pages are cut.
 CHUNKER_VERSION = "1"
-
-_PREFIX_SEPARATOR = " > "
 
 
 def chunker_fingerprint(settings: ChunkerSettings) -> str:
@@ -118,15 +117,12 @@ class _Chunker:
         settings: ChunkerSettings,
     ) -> None:
         self._pages = {page.number: page for page in pages}
-        self._title = title
         self._budget = budget
         self._max_tokens = max_tokens
         self._limit = max_tokens - budget.num_special_tokens
         self._target = int(settings.target_fraction * max_tokens) - budget.num_special_tokens
-        self._prefix_limit = int(settings.prefix_fraction * max_tokens)
+        self._prefixes = Prefixes(title, int(settings.prefix_fraction * max_tokens), budget)
         self._min_tokens = settings.min_tokens
-        self._prefixes: dict[tuple[str, ...], str] = {}
-        self._reserves: dict[tuple[str, ...], int] = {}
 
     def pack(self, section: Sequence[Unit]) -> list[_Draft]:
         """The section's units as drafts that fit."""
@@ -164,7 +160,7 @@ class _Chunker:
         headings = {text_key(unit.text) for unit in draft.units if unit.is_heading}
         while outside and text_key(outside[-1]) in headings:
             outside = outside[:-1]
-        prefix = self._prefix(outside)
+        prefix = self._prefixes.of(outside)
         index_text = f"{prefix}\n{text}" if prefix else text
         num_tokens = self._budget.true_count(index_text)
         assert num_tokens <= self._max_tokens, "a chunk is longer than the embedder reads"
@@ -200,7 +196,7 @@ class _Chunker:
         lead = _Draft()
         if leading:
             self._take(lead, leading, [other.piece for other in leading])
-        prefix_tokens = self._reserve(unit.path)
+        prefix_tokens = self._prefixes.reserve(unit.path)
         room = max(1, self._limit - prefix_tokens - 2)
         aim = max(1, min(room, self._target - prefix_tokens - 2))
         if leading and lead.num_tokens > aim // 2:
@@ -246,7 +242,7 @@ class _Chunker:
     def _fits(self, draft: _Draft, group: Sequence[Unit], limit: int) -> bool:
         paths = {unit.path for unit in (*draft.units, *group)}
         more = sum(self._count(unit.text) + 1 for unit in group)
-        return draft.num_tokens + more + max(map(self._reserve, paths)) < limit
+        return draft.num_tokens + more + max(map(self._prefixes.reserve, paths)) < limit
 
     def _extend(self, draft: _Draft, group: Sequence[Unit]) -> None:
         draft.units += group
@@ -263,16 +259,7 @@ class _Chunker:
     def _size(self, draft: _Draft) -> int:
         """Tokens with the longest prefix that it may get in the end."""
         paths = {unit.path for unit in draft.units}
-        return draft.num_tokens + max(map(self._reserve, paths)) + 1
-
-    def _reserve(self, path: tuple[str, ...]) -> int:
-        """Tokens of the longest prefix that a chunk under this path may get: headings inside the
-        chunk are left out of it, which may make room for the title."""
-        found = self._reserves.get(path)
-        if found is None:
-            found = max(self._count(self._prefix(path[:num])) for num in range(len(path) + 1))
-            self._reserves[path] = found
-        return found
+        return draft.num_tokens + max(map(self._prefixes.reserve, paths)) + 1
 
     def _joined(self, pieces: Sequence[Piece]) -> tuple[str, tuple[SourceSpan, ...]]:
         """Text and spans; pieces of a page with nothing but white space between are one span."""
@@ -296,26 +283,6 @@ class _Chunker:
             spans.append(SourceSpan(page, start, end, at, at + end - start))
             at += end - start + 1
         return "\n".join(texts), tuple(spans)
-
-    def _prefix(self, path: tuple[str, ...]) -> str:
-        """Title and headings, right-most kept, inside the prefix's share of the limit."""
-        found = self._prefixes.get(path)
-        if found is None:
-            found = self._prefixes[path] = self._make_prefix(path)
-        return found
-
-    def _make_prefix(self, path: tuple[str, ...]) -> str:
-        parts = [self._title, *path]
-        if path and text_key(path[0]) == text_key(self._title):
-            parts = list(path)
-        parts = [part for part in parts if part]
-        while len(parts) > 1 and self._count(_PREFIX_SEPARATOR.join(parts)) > self._prefix_limit:
-            parts.pop(0)
-        prefix = _PREFIX_SEPARATOR.join(parts)
-        if self._count(prefix) > self._prefix_limit:
-            bounds = cut_text(prefix, max(1, self._prefix_limit), self._budget)
-            prefix = prefix[slice(*bounds[0])] if bounds and self._prefix_limit else ""
-        return prefix
 
     def _count(self, text: str) -> int:
         return self._budget.count(text) if text else 0

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,7 +28,6 @@ from core.child_process import (
     ChildTimedOut,
     ChildTooLarge,
 )
-from core.domain.pages import DocumentFacts, Page, PageOutcome
 from core.errors import (
     CorruptDocument,
     DocumentError,
@@ -40,12 +39,13 @@ from core.errors import (
     ParserTimedOut,
     UnsupportedDocument,
 )
-from ingest.parsing.base import ParsedRange, ParseLimits, failed_page
-from ingest.parsing.wire import facts_from_wire, page_from_wire
+from ingest.parsing.base import ParsedRange, ParseLimits
+from ingest.parsing.page_range import PageRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from core.domain.pages import Page
     from core.settings import ParserSettings
 
 # Raised with every change of what the same file is read as.
@@ -54,7 +54,6 @@ PARSER_VERSION = "1"
 _COMMAND = (sys.executable, "-P", "-m", "ingest.parsing.child")
 _START_TIMEOUT_S = 30.0
 _MAX_LINE_BYTES = 48 * 1024 * 1024
-_MAX_RANGE_CHARS = 16_000_000
 _RANGE_BASE_S = 60.0
 _RANGE_PAGE_S = 5.0
 _DOCUMENT_ERRORS: dict[str, type[DocumentError]] = {
@@ -109,7 +108,7 @@ class Parser:
         as a whole; ParserTimedOut, ParserCrashed or ParserOutOfMemory when it cannot be opened for
         that reason, or when no page of a whole document could be read for it.
         """
-        work = _Range(path.resolve(), first, last, on_page)
+        work = PageRange(path.resolve(), first, last, on_page)
         work.ends_at = time.monotonic() + self._time_for(last - first + 1)
         try:
             while not work.is_done:
@@ -135,7 +134,7 @@ class Parser:
     def _time_for(self, num_pages: int) -> float:
         return min(self._settings.document_timeout_s, _RANGE_BASE_S + _RANGE_PAGE_S * num_pages)
 
-    def _attempt(self, work: _Range) -> None:
+    def _attempt(self, work: PageRange) -> None:
         """Go on with the range until it is done or the child dies."""
         is_fresh = self._child is None
         try:
@@ -152,7 +151,7 @@ class Parser:
             work.blame(_cause_of(death), is_fresh=is_fresh)
             work.announce()
 
-    def _messages(self, child: ChildProcess, work: _Range) -> Iterator[dict[str, Any]]:
+    def _messages(self, child: ChildProcess, work: PageRange) -> Iterator[dict[str, Any]]:
         """What the child says about the range, up to its end. Raises ChildEnded."""
         while True:
             left = work.ends_at - time.monotonic()
@@ -217,99 +216,9 @@ class Parser:
             self._child = None
 
 
-@dataclass
-class _Range:
-    """A range of pages on its way: what is known, what comes next, and what went wrong."""
-
-    path: Path
-    first: int
-    last: int
-    on_page: Callable[[Page], None] | None
-    ends_at: float = 0.0
-    facts: DocumentFacts | None = None
-    pages: list[Page] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    num_chars: int = 0
-    num_announced: int = 0
-    causes: dict[int, ParserFailure] = field(default_factory=dict)
-    num_failed_opens: int = 0
-
-    @property
-    def next(self) -> int:
-        return self.first + len(self.pages)
-
-    @property
-    def is_done(self) -> bool:
-        return self.facts is not None and self.next > min(self.last, self.facts.page_count)
-
-    def take(self, message: dict[str, Any], limits: ParseLimits) -> bool:
-        """Whether the message was a page. Raises ValueError for what cannot be true."""
-        if "page" in message:
-            if self.facts is None or self.is_done:
-                raise ValueError("a page that nobody asked for")
-            page = page_from_wire(
-                message["page"], number=self.next, max_chars=limits.max_page_chars
-            )
-            self.num_chars += len(page.text)
-            if self.num_chars > _MAX_RANGE_CHARS:
-                raise DocumentTooLarge(f"more than {_MAX_RANGE_CHARS} characters in one part")
-            self.pages.append(page)
-            return True
-        if "facts" in message and self.facts is None:
-            self.facts = facts_from_wire(message["facts"], max_pages=limits.max_pages)
-        elif "done" in message:
-            if not self.is_done:
-                raise ValueError("an end before the last page")
-            self.warnings += [str(line)[:200] for line in message["done"].get("warnings", ())][:10]
-        return False
-
-    def blame(self, cause: ParserFailure, *, is_fresh: bool) -> None:
-        """The child died while it was busy with the next page, or with opening the file.
-
-        Raises the cause when the file cannot be opened in a fresh child either.
-        """
-        if self.facts is None:
-            self.num_failed_opens += 1
-            if is_fresh or self.num_failed_opens > 1:
-                raise cause
-            return
-        if self.is_done:
-            return  # it died after the last page: nothing is lost
-        is_late = isinstance(cause, ParserTimedOut)
-        if is_fresh or is_late:
-            self.causes[self.next] = cause
-            outcome = PageOutcome.TIMED_OUT if is_late else PageOutcome.FAILED
-            self.pages.append(failed_page(self.next, outcome, cause.message))
-        if time.monotonic() >= self.ends_at:
-            while not self.is_done:
-                self.causes[self.next] = cause
-                reason = "the time for these pages was over before this one"
-                self.pages.append(failed_page(self.next, PageOutcome.TIMED_OUT, reason))
-
-    def raise_if_nothing_was_read(self) -> None:
-        """Raises when it is a whole document of which every page was lost: the first cause, or
-        CorruptDocument when the library could read none."""
-        assert self.facts is not None
-        is_whole = self.first == 1 and self.last >= self.facts.page_count
-        lost = {PageOutcome.FAILED, PageOutcome.TIMED_OUT}
-        if not is_whole or any(page.outcome not in lost for page in self.pages):
-            return
-        if self.causes:
-            raise self.causes[min(self.causes)]
-        raise CorruptDocument(
-            "no page of this file can be read",
-            hint="open it in a viewer and save or print it to a new PDF",
-        )
-
-    def announce(self) -> None:
-        """Tell the caller of the pages it has not heard of."""
-        while self.num_announced < len(self.pages):
-            self.num_announced += 1
-            if self.on_page is not None:
-                self.on_page(self.pages[self.num_announced - 1])
-
-
-def _take(work: _Range, message: dict[str, Any], child: ChildProcess, limits: ParseLimits) -> bool:
+def _take(
+    work: PageRange, message: dict[str, Any], child: ChildProcess, limits: ParseLimits
+) -> bool:
     """`work.take`, and the end of a child that says what cannot be true."""
     try:
         return work.take(message, limits)
