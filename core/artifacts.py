@@ -13,9 +13,11 @@ the last document with these bytes is deleting one prefix:
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import json
+from array import array
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
@@ -174,15 +176,18 @@ class Artifacts:
         texts: Sequence[str],
         vectors: Sequence[Sequence[float]],
     ) -> None:
-        self._write(principal, sha256, _vectors_name(embedder, texts), [list(v) for v in vectors])
+        numbers = array("f", (value for vector in vectors for value in vector))
+        data = {"count": len(vectors), "float32": base64.b64encode(numbers.tobytes()).decode()}
+        self._write(principal, sha256, _vectors_name(embedder, texts), data)
 
     def read_vectors(
         self, principal: Principal, sha256: str, embedder: str, texts: Sequence[str]
     ) -> list[list[float]]:
         """The vectors of exactly these texts, in order. Raises NotFound."""
-        return cast(
-            "list[list[float]]", self._read(principal, sha256, _vectors_name(embedder, texts))
-        )
+        data = cast("dict[str, Any]", self._read(principal, sha256, _vectors_name(embedder, texts)))
+        numbers = array("f", base64.b64decode(data["float32"]))
+        size = len(numbers) // max(1, data["count"])
+        return [list(numbers[i : i + size]) for i in range(0, len(numbers), size)]
 
     def purge(self, principal: Principal, sha256: str) -> int:
         """Delete everything about these bytes; returns how many objects."""

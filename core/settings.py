@@ -133,7 +133,6 @@ class RetrievalSettings(Section):
     fusion: Literal["dbsf", "rrf"] = "dbsf"
     legs: Literal["hybrid", "dense", "lexical"] = "hybrid"
     rerank_passages: int = Field(12, ge=0)
-    rerank_sentences: int = Field(32, ge=1, le=64)
 
 
 class AnswerSettings(Section):

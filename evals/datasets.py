@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import csv
 import json
-from collections import defaultdict
-from dataclasses import dataclass, field
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,12 @@ from core.sentences import sentences
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+XQUAD_ARTICLE = 5  # passages
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w’'-]+(?: [A-Z0-9][\w’'-]*)*")
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "retrieval"
-_CHUNK_WORDS = 130
+# About 200 word pieces of an English model.
+_CHUNK_CHARS = {"en": 850, "de": 550}
+_SHORTEST_CHUNK_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,7 @@ def read_chunking_eval(root: Path = DATA) -> DataSet:
     texts: dict[str, str] = {}
     for path in sorted(folder.glob("*.md")):
         text = path.read_text(encoding="utf-8")
-        for start, end in _windows(text):
+        for start, end in _windows(text, "en"):
             name = f"{path.stem}:{start}"
             bounds[path.stem].append((start, end, name))
             texts[name] = text[start:end]
@@ -119,6 +124,25 @@ def read_chunking_eval(root: Path = DATA) -> DataSet:
             answers = tuple(reference["content"] for reference in references)
             questions.append(EvalQuestion(f"ce{number}", row["question"], relevant, answers))
     return DataSet("chunking_eval", "en", chunks, questions, texts)
+
+
+def with_titles(data: DataSet) -> DataSet:
+    """XQuAD's passages under a title: the two names that the five passages of an article hold most.
+
+    Documents have titles and headings; the data set dropped its articles', so that a passage on a
+    game does not say which game. Without them every name would seem to matter little.
+    """
+    articles: dict[int, list[str]] = defaultdict(list)
+    for document_id in data.texts:
+        articles[int(document_id.removeprefix("p")) // XQUAD_ARTICLE].append(document_id)
+    chunks: list[EvalChunk] = []
+    for members in articles.values():
+        held = Counter(name for m in members for name in set(_NAME.findall(data.texts[m])))
+        title = ", ".join(name for name, _ in held.most_common(2))
+        for document_id in members:
+            text = data.texts[document_id]
+            chunks.extend(chunks_of(document_id, title, text, data.language))
+    return replace(data, chunks=chunks)
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, float]]:
@@ -149,7 +173,7 @@ def _data_set(
     texts: dict[str, str] = {}
     for row in corpus:
         texts[row["_id"]] = row["text"]
-        bounds = [(0, len(row["text"]))] if whole else _windows(row["text"])
+        bounds = [(0, len(row["text"]))] if whole else _windows(row["text"], language)
         chunks.extend(_chunks(row["_id"], row.get("title") or "", row["text"], language, bounds))
     return DataSet(name, language, chunks, questions, texts)
 
@@ -175,18 +199,23 @@ def _chunks(
     return found
 
 
-def _windows(text: str) -> list[tuple[int, int]]:
-    """Whole sentences packed up to about 130 words, which stays inside 256 word pieces."""
+def chunks_of(document_id: str, title: str, text: str, language: str) -> list[EvalChunk]:
+    """A text of our own as chunks of one document."""
+    return _chunks(document_id, title, text, language, _windows(text, language))
+
+
+def _windows(text: str, language: str) -> list[tuple[int, int]]:
+    """Whole sentences packed up to about the embedder's limit for that language."""
+    limit = _CHUNK_CHARS.get(language, _SHORTEST_CHUNK_CHARS)
     found: list[tuple[int, int]] = []
-    first: int | None = None
-    last = words = 0
+    first, last = 0, 0
     for start, end in sentences(text):
-        length = len(text[start:end].split())
-        if first is not None and words + length > _CHUNK_WORDS:
+        if last > first and end - first > limit:
             found.append((first, last))
-            first, words = None, 0
-        first = start if first is None else first
-        last, words = end, words + length
-    if first is not None:
+            first = start
+        elif last == first:
+            first = start
+        last = end
+    if last > first:
         found.append((first, last))
     return found

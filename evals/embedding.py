@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from core.adapters.embed_local import LocalEmbedder
     from core.domain.search import EmbedderInfo
     from core.ports.models import Embedder
 
-_BATCH = 64
+_BATCH = 256
 
 
 class CachedEmbedder:
@@ -78,3 +79,51 @@ class CachedEmbedder:
             "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
             (key, np.asarray(vector, np.float32).tobytes()),
         )
+
+
+class CroppingEmbedder:
+    """A local embedder that reads only the beginning of texts over its limit, as published figures
+    do; the product splits them instead."""
+
+    def __init__(self, inner: LocalEmbedder) -> None:
+        self._inner = inner
+
+    def info(self) -> EmbedderInfo:
+        return self._inner.info()
+
+    def embed_questions(self, texts: Sequence[str]) -> list[list[float]]:
+        return self._inner.embed_questions(self._cropped(texts))
+
+    def embed_passages(
+        self,
+        texts: Sequence[str],
+        *,
+        is_waited_for: bool = False,
+    ) -> list[list[float]]:
+        return self._inner.embed_passages(self._cropped(texts), is_waited_for=is_waited_for)
+
+    def _cropped(self, texts: Sequence[str]) -> list[str]:
+        limit = self._inner.info().max_tokens
+        counts = self._inner.count_tokens(texts)
+        return [
+            text if count <= limit else self._crop(text, limit)
+            for text, count in zip(texts, counts, strict=True)
+        ]
+
+    def _crop(self, text: str, limit: int) -> str:
+        low, high = 1, len(text)
+        while low < high:
+            middle = (low + high + 1) // 2
+            fits = self._inner.count_tokens([text[:middle]])[0] <= limit
+            low, high = (middle, high) if fits else (low, middle - 1)
+        return text[:low]
+
+
+def open_embedder(directory: Path) -> CroppingEmbedder:
+    """The embedder of a model's directory, in this process.
+
+    Raises NotFound or InvalidInput for a directory without a usable model.
+    """
+    from core.adapters.embed_local import LocalEmbedder
+
+    return CroppingEmbedder(LocalEmbedder(directory, max_batch=32))

@@ -12,29 +12,50 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from core.chunk_sentences import chunk_sentences
 from core.domain.access import Principal, Scope
 from core.domain.documents import ActiveVersion
-from core.domain.search import Candidate, LegResults, SearchFilter, SparseVector
+from core.domain.search import (
+    Candidate,
+    LegResults,
+    SearchFilter,
+    SentenceVectors,
+    SparseVector,
+)
 from core.lexical.bm25 import count_terms, encode_document
+from core.sentence_vectors import pack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.ports.models import Embedder
-    from evals.datasets import DataSet, EvalChunk
+    from evals.datasets import DataSet
 
 PRINCIPAL = Principal("evals", "evals", frozenset(Scope))
 Vector = npt.NDArray[np.float32]
 
 
 class MemoryIndex:
-    """Dense and lexical legs over the chunks of one data set."""
+    """Dense and lexical legs over the chunks of one data set.
 
-    def __init__(self, data: DataSet, embedder: Embedder) -> None:
+    Without `has_vectors` nothing is embedded, and only the lexical leg finds anything; without
+    `has_sentences` there is nothing to rerank by.
+    """
+
+    def __init__(
+        self,
+        data: DataSet,
+        embedder: Embedder,
+        *,
+        has_vectors: bool = True,
+        has_sentences: bool = True,
+    ) -> None:
         self.data = data
-        self.vectors: Vector = np.asarray(
-            embedder.embed_passages([item.chunk.index_text for item in data.chunks]), np.float32
-        )
+        self._embedder = embedder
+        self._sentences: dict[int, SentenceVectors] = {}
+        self._has_sentences = has_vectors and has_sentences
+        texts = [item.chunk.index_text for item in data.chunks] if has_vectors else []
+        self.vectors: Vector = np.asarray(embedder.embed_passages(texts), np.float32)
         lengths = [count_terms(c.chunk.index_text, c.chunk.language) for c in data.chunks]
         average = sum(lengths) / len(lengths)
         self._postings: dict[int, list[tuple[int, float]]] = defaultdict(list)
@@ -82,9 +103,25 @@ class MemoryIndex:
             return ()
         allowed = np.flatnonzero(~excluded & (scores > above))
         order = allowed[np.lexsort((self._order[allowed], -scores[allowed]))][:limit]
-        return tuple(self._candidate(self.data.chunks[i], float(scores[i])) for i in order)
+        self._embed_sentences([int(position) for position in order])
+        return tuple(self._candidate(int(i), float(scores[i])) for i in order)
 
-    def _candidate(self, item: EvalChunk, leg_score: float) -> Candidate:
+    def _embed_sentences(self, positions: Sequence[int]) -> None:
+        """Those of chunks that were not found before: most chunks of a large set never are."""
+        missing = [position for position in positions if position not in self._sentences]
+        if not self._has_sentences:
+            self._sentences.update(dict.fromkeys(missing, SentenceVectors()))
+            return
+        pieces = [chunk_sentences(self.data.chunks[position].chunk) for position in missing]
+        texts = [piece.embedded_text for found in pieces for piece in found]
+        vectors = iter(self._embedder.embed_passages(texts) if texts else [])
+        for position, found in zip(missing, pieces, strict=True):
+            self._sentences[position] = pack(
+                [(piece.start, piece.end) for piece in found], [next(vectors) for _ in found]
+            )
+
+    def _candidate(self, position: int, leg_score: float) -> Candidate:
+        item = self.data.chunks[position]
         return Candidate(
             item.point_id,
             item.document_id,
@@ -93,6 +130,7 @@ class MemoryIndex:
             item.title,
             item.chunk,
             leg_score,
+            self._sentences[position],
         )
 
 

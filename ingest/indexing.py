@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from core.chunk_sentences import chunk_sentences
 from core.domain.documents import NewPart, PartResult, Stage
 from core.domain.pipeline import INDEX_SCHEMA
 from core.domain.search import IndexManifest, IndexPoint
@@ -16,16 +17,19 @@ from core.errors import InternalError, NotFound
 from core.ids import point_id
 from core.lexical.bm25 import analyser_fingerprint, count_terms, encode_document
 from core.logging import get_logger
+from core.sentence_vectors import pack
 from ingest.batching import chunk_parts, vector_groups
 from ingest.stages import load_chunks, load_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from core.chunk_sentences import ChunkSentence
     from core.domain.pages import Chunk
-    from core.domain.search import EmbedderInfo
+    from core.domain.search import EmbedderInfo, SentenceVectors
     from ingest.part_run import PartRun
 
+_SENTENCES_AT_ONCE = 32  # as many tokens as a few chunks have
 _log = get_logger(__name__)
 
 
@@ -35,7 +39,7 @@ def embed(run: PartRun) -> PartResult:
     ensure_manifest(run, chunks)  # a mismatch is found before the work, not after it
     for group in vector_groups(run.part.first, run.part.last, len(chunks)):
         run.checkpoint()
-        _vectors(run, [chunks[ordinal] for ordinal in group])
+        _embedded(run, [chunks[ordinal] for ordinal in group])
     size = run.deps.settings.worker.index_chunks_per_part
     return PartResult(next_stage=chunk_parts(Stage.INDEX, len(chunks), size))
 
@@ -121,8 +125,8 @@ def _points(
     part = run.part
     first, last = wanted
     for group in vector_groups(first, last, len(chunks)):
-        vectors = _vectors(run, [chunks[ordinal] for ordinal in group])
-        for ordinal, vector in zip(group, vectors, strict=True):
+        vectors, sentences = _embedded(run, [chunks[ordinal] for ordinal in group])
+        for ordinal, vector, sentence_vectors in zip(group, vectors, sentences, strict=True):
             if not first <= ordinal <= last:
                 continue
             chunk = chunks[ordinal]
@@ -135,19 +139,43 @@ def _points(
                 chunk=chunk,
                 dense=tuple(vector),
                 lexical=encode_document(chunk.index_text, chunk.language, average_terms),
+                sentences=sentence_vectors,
             )
 
 
-def _vectors(run: PartRun, group: Sequence[Chunk]) -> list[list[float]]:
-    """Stored vectors of a group of chunks, or new ones from the model server, then stored."""
+def _embedded(
+    run: PartRun, group: Sequence[Chunk]
+) -> tuple[list[list[float]], list[SentenceVectors]]:
+    """The vectors of a group of chunks, and of each chunk's sentences."""
+    chunk_vectors = _vectors(
+        run, [chunk.index_text for chunk in group], run.deps.settings.models.max_batch_passages
+    )
+    pieces = [chunk_sentences(chunk) for chunk in group]
+    texts = [_short_enough(run, piece) for found in pieces for piece in found]
+    vectors = iter(_vectors(run, texts, _SENTENCES_AT_ONCE) if texts else [])
+    packed = [
+        pack([(piece.start, piece.end) for piece in found], [next(vectors) for _ in found])
+        for found in pieces
+    ]
+    return chunk_vectors, packed
+
+
+def _short_enough(run: PartRun, piece: ChunkSentence) -> str:
+    """The sentence with its heading where the embedder takes both, else without."""
+    counter = run.deps.token_counter
+    limit = run.deps.embedder.info().max_tokens - counter.num_special_tokens
+    text = piece.embedded_text
+    return text if counter.count(text) <= limit else piece.text
+
+
+def _vectors(run: PartRun, texts: Sequence[str], size: int) -> list[list[float]]:
+    """Stored vectors of a group of texts, or new ones from the model server, then stored."""
     deps = run.deps
     info = deps.embedder.info()
-    texts = [chunk.index_text for chunk in group]
     try:
         return deps.artifacts.read_vectors(run.principal, run.sha256, info.fingerprint, texts)
     except NotFound:
         pass
-    size = deps.settings.models.max_batch_passages
     vectors: list[list[float]] = []
     for start in range(0, len(texts), size):
         vectors += deps.embedder.embed_passages(texts[start : start + size])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from typing import TYPE_CHECKING, Any, cast
 
 from core.artifacts import chunk_from_json, chunk_to_json
-from core.domain.search import Candidate, IndexManifest
+from core.domain.search import Candidate, IndexManifest, SentenceVectors
 from core.errors import IndexUnavailable
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 DENSE = "dense"
 LEXICAL = "lexical"
-SHOWN = ("collection", "document", "generation", "title", "chunk")
+SHOWN = ("collection", "document", "generation", "title", "chunk", "sentences")
 _MANIFEST = "pincite"  # our key in the qdrant collection's metadata
 _KEYWORDS = ("collection", "document", "generation", "language", "tags")
 _INTEGERS = ("page_start", "page_end")
@@ -103,6 +104,10 @@ def to_struct(principal: Principal, point: IndexPoint) -> models.PointStruct:
         "page_start": pages[0] if pages else 0,
         "page_end": pages[-1] if pages else 0,
         "chunk": chunk_to_json(point.chunk),
+        "sentences": {
+            "spans": [list(span) for span in point.sentences.spans],
+            "rows": base64.b64encode(point.sentences.rows).decode(),
+        },
     }
     return models.PointStruct(id=point.point_id, vector=vectors, payload=payload)
 
@@ -125,9 +130,15 @@ def to_candidate(point: models.ScoredPoint) -> Candidate:
             title=payload["title"],
             chunk=chunk_from_json(payload["chunk"]),
             leg_score=float(point.score),
+            sentences=_sentences(payload["sentences"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise IndexUnavailable(f"point {point.id} has a payload of another schema") from error
+
+
+def _sentences(data: dict[str, Any]) -> SentenceVectors:
+    spans = tuple((int(start), int(end)) for start, end in data["spans"])
+    return SentenceVectors(spans, base64.b64decode(data["rows"]))
 
 
 def in_request_sizes(

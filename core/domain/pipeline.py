@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 
 # Raised by hand when the payload or the vectors of a point change their meaning.
-INDEX_SCHEMA = 1
+INDEX_SCHEMA = 2
 
 _SEPARATOR = "."
 

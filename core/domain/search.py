@@ -18,6 +18,18 @@ class SparseVector:
 
 
 @dataclass(frozen=True, slots=True)
+class SentenceVectors:
+    """What the sentences of a chunk mean, each by itself (core.sentence_vectors packs them).
+
+    `chunk.text[start:end]` of `spans[i]` is described by the i-th row of `rows`: as many signed
+    bytes as the embedder has dimensions, a direction without length.
+    """
+
+    spans: tuple[tuple[int, int], ...] = ()
+    rows: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
 class IndexPoint:
     """One chunk of one generation as the index stores it. `dense` has the embedder's dimension."""
 
@@ -29,6 +41,7 @@ class IndexPoint:
     chunk: Chunk
     dense: tuple[float, ...]
     lexical: SparseVector
+    sentences: SentenceVectors = SentenceVectors()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +64,7 @@ class Candidate:
     title: str
     chunk: Chunk
     leg_score: float
+    sentences: SentenceVectors = SentenceVectors()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +98,7 @@ class Passage:
     title: str
     chunk: Chunk
     scores: RetrievalScores = field(default_factory=RetrievalScores)
+    sentences: SentenceVectors = SentenceVectors()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ events travel; closing the generator abandons the answer, and nothing of it is s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -46,7 +46,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AnswerDeps:
-    """Everything an answer needs, one set per process; all of it safe in threads."""
+    """Everything an answer needs, one set per process; all of it safe in threads.
+
+    `is_answerable` decides whether evidence (best first) answers a question.
+    """
 
     catalog: Catalog
     artifacts: Artifacts
@@ -54,6 +57,7 @@ class AnswerDeps:
     embedder: Embedder
     settings: Settings
     clock: Clock = field(default_factory=system_clock)
+    is_answerable: Callable[[Reranked, Sequence[Evidence]], bool] = is_answerable
 
     @property
     def retrieval(self) -> RetrievalDeps:
@@ -202,12 +206,10 @@ class _Walk:
         started = self.deps.clock.monotonic()
         reranked = rerank(
             retrieved,
-            self.deps.embedder,
             num_passages=settings.retrieval.rerank_passages or settings.retrieval.passages,
-            num_sentences=settings.retrieval.rerank_sentences,
         )
         found = [
-            _Found(part, item, _evidence(item, settings.answer.max_quotes))
+            _Found(part, item, self._evidence(item))
             for part, item in zip(parts, reranked, strict=True)
         ]
         self.timings = Timings(
@@ -217,6 +219,10 @@ class _Walk:
         )
         self.answer = replace(self.answer, index_generation=self._index_generation(retrieved))
         return found
+
+    def _evidence(self, reranked: Reranked) -> tuple[Evidence, ...]:
+        evidence = choose_evidence(reranked, self.deps.settings.answer.max_quotes)
+        return tuple(evidence) if self.deps.is_answerable(reranked, evidence) else ()
 
     def _source_passages(self, found: Sequence[_Found]) -> list[Passage]:
         """What was found, best first: the first passages of every part and all that is quoted."""
@@ -328,11 +334,6 @@ class _Walk:
 
     def _ms_since(self, start: float) -> float:
         return (self.deps.clock.monotonic() - start) * 1000
-
-
-def _evidence(reranked: Reranked, max_quotes: int) -> tuple[Evidence, ...]:
-    evidence = choose_evidence(reranked, max_quotes)
-    return tuple(evidence) if is_answerable(reranked, evidence) else ()
 
 
 def _without_repeats(evidence: Sequence[Evidence]) -> list[Evidence]:

@@ -18,7 +18,7 @@ from query.retrieval.reranking import Reranked, ScoredSentence
 from query.retrieval.sentences import Sentence, sentences_of
 
 # A further quote must come this close to the best one.
-RUNNER_UP_MARGIN = 0.06
+RUNNER_UP_MARGIN = 0.3
 _HEADING_WORDS = 8
 
 _LEANS_BACK = regex.compile(
@@ -51,18 +51,37 @@ class Evidence:
 
 
 def choose_evidence(reranked: Reranked, max_quotes: int) -> list[Evidence]:
-    """The best evidence first, then runners-up that come close, in other words; empty when nothing
-    was found. Evidence never overlaps."""
+    """The best evidence first, then runners-up that come close; empty when nothing was found.
+
+    One quote a passage, and none that says the same words again: a second place helps somebody who
+    looks for an answer more than a second sentence of the first one does. The sentence that means
+    most nearly what is asked is quoted too, whatever its words and its passage count for: of
+    evidence in other words that is all there is (docs/answers.md).
+    """
     chosen: list[Evidence] = []
     for scored in reranked.sentences:
         if scored.cosine is None or len(chosen) == max_quotes:
             break
         if chosen and scored.answer_score < chosen[0].answer_score - RUNNER_UP_MARGIN:
             break
-        evidence = make_readable(scored)
-        if evidence is not None and not any(_repeats(evidence, other) for other in chosen):
-            chosen.append(evidence)
+        _add(chosen, make_readable(scored))
+    nearest = max(
+        (s for s in reranked.sentences if s.cosine is not None),
+        key=lambda s: s.cosine or 0.0,
+        default=None,
+    )
+    if nearest is None or not chosen or max_quotes < 2:
+        return chosen
+    if (nearest.cosine or 0.0) > max(e.scored.cosine or 0.0 for e in chosen):
+        kept = chosen[: max_quotes - 1]
+        _add(kept, make_readable(nearest))
+        return kept
     return chosen
+
+
+def _add(chosen: list[Evidence], evidence: Evidence | None) -> None:
+    if evidence is not None and not any(_repeats(evidence, other) for other in chosen):
+        chosen.append(evidence)
 
 
 def make_readable(scored: ScoredSentence) -> Evidence | None:
@@ -107,7 +126,5 @@ def _leads_on(sentence: Sentence) -> bool:
 
 
 def _repeats(evidence: Evidence, other: Evidence) -> bool:
-    """The same words again, or overlapping ones."""
-    if evidence.passage.point_id == other.passage.point_id:
-        return evidence.start < other.end and other.start < evidence.end
-    return evidence.text.split() == other.text.split()
+    is_same_passage = evidence.passage.point_id == other.passage.point_id
+    return is_same_passage or evidence.text.split() == other.text.split()

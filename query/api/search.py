@@ -60,12 +60,7 @@ def _ranked(found: Retrieved, services: Services) -> Sequence[Passage]:
     settings = services.settings.retrieval
     if not settings.rerank_passages or not found.passages:
         return found.passages
-    (reranked,) = rerank(
-        [found],
-        services.embedder,
-        num_passages=settings.rerank_passages,
-        num_sentences=settings.rerank_sentences,
-    )
+    (reranked,) = rerank([found], num_passages=settings.rerank_passages)
     return reranked.passages
 
 

@@ -42,8 +42,14 @@ _OPENING = (
     r"(?:(?<=^\W*)|(?<=\b(?:at|by|for|from|of|on|since|to|until|with|and|seit|bis|ab|von|für|mit|und)\s)"
     r"|(?<=[,;]\s))"
 )
-_MONEY_NOUN = r"prices?|costs?|fees?|salary|salaries|wages?|rent|pay"
-_GERMAN_MONEY_NOUN = r"preis|kosten|gebühr\w*|gehalt|lohn|miete|honorar"
+_MONEY_NOUN = (
+    r"prices?|costs?|fees?|salary|salaries|wages?|rent|pay|fines?|penalty|penalties|allowances?"
+    r"|budgets?|bonus(?:es)?|deposits?|surcharges?|compensation|premiums?|tax(?:es)?|grants?|refunds?"
+)
+_GERMAN_MONEY_NOUN = (
+    r"preis|kosten|gebühr\w*|gehalt|lohn|miete|honorar|strafe|vertragsstrafe|bußgeld|zuschlag"
+    r"|pauschale|budget|kaution|steuer|prämie|entschädigung"
+)
 
 # Tried in order: the first that fits decides.
 _ASKING: tuple[tuple[AnswerKind, regex.Pattern[str]], ...] = (
@@ -53,6 +59,8 @@ _ASKING: tuple[tuple[AnswerKind, regex.Pattern[str]], ...] = (
             r"how much (?:money|does [^?]{1,80} cost|do [^?]{1,80} cost|did [^?]{1,80} cost"
             r"|will [^?]{1,80} cost|is the (?:price|fee|rent|salary))|how expensive"
             rf"|wh(?:at|ich) (?:is|are|was|were)(?: [^?]{{1,60}})? (?:{_MONEY_NOUN})"
+            rf"|wh(?:at|ich) (?:{_MONEY_NOUN})"
+            r" (?:is|are|was|were|do|does|did|must|will|can|applies|apply)"
             r"|what (?:does|do|did|will) [^?]{1,80} (?:cost|earn)|how much (?:does|do|did)"
             r" [^?]{1,80} (?:earn|pay|charge)"
             r"|was kostet|was kosten|wie teuer|wie ?viel (?:kostet|kosten|verdient|zahlt|bezahlt)"
@@ -120,6 +128,13 @@ _TIME_UNIT = (
     r"|century|centuries|sekunden?|minuten?|stunden?|std|tage?n?|werktage?n?|arbeitstage?n?|wochen?"
     r"|monate?n?|quartale?n?|jahre?n?"
 )
+_COUNTED_UNIT = regex.compile(
+    r"\b(?:how many|wie ?viele[rn]?) (?:\p{L}+ )?"
+    r"(seconds?|minutes?|hours?|days?|nights?|weeks?|months?|quarters?|years?|sekunden?|minuten?"
+    r"|stunden?|tage?n?|wochen?|monate?n?|jahre?n?)\b",
+    regex.IGNORECASE,
+)
+_UNIT_ENDING = regex.compile(r"(?:en|n|e|s)$")
 _BETWEEN = r"[\s-]*(?:\p{L}+[\s-]+){0,2}?"  # "five working days", "14-day"
 _EVIDENCE: dict[AnswerKind, regex.Pattern[str]] = {
     AnswerKind.MONEY: regex.compile(
@@ -213,11 +228,19 @@ def holds_kind(kind: AnswerKind, text: str, question: str) -> bool | None:
         return any(found[0].casefold() not in asked for found in _NAME.finditer(text))
     if kind is AnswerKind.DATE:
         return _WHEN.search(text) is not None
+    if kind is AnswerKind.COUNT and (unit := _COUNTED_UNIT.search(question)) is not None:
+        # "How many weeks" is not answered by months.
+        return _has_count_of(unit[1], text)
     if kind in {AnswerKind.COUNT, AnswerKind.QUANTITY}:
         return _has_number(text, question, years_count=kind is AnswerKind.QUANTITY)
     if kind is AnswerKind.DURATION and _EVIDENCE[AnswerKind.LENGTH].search(text):
         return True
     return _EVIDENCE[kind].search(text) is not None
+
+
+def _has_count_of(unit: str, text: str) -> bool:
+    stem = regex.escape(_UNIT_ENDING.sub("", unit))
+    return regex.search(rf"\b{_COUNTED}{_BETWEEN}{stem}\p{{L}}{{0,2}}\b", text, regex.I) is not None
 
 
 def _has_number(text: str, question: str, *, years_count: bool) -> bool:

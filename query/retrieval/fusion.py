@@ -107,6 +107,7 @@ def _passage(
         collection=candidate.collection,
         title=candidate.title,
         chunk=candidate.chunk,
+        sentences=candidate.sentences,
         scores=RetrievalScores(
             dense=dense_score,
             dense_rank=dense_rank,

@@ -60,6 +60,8 @@ _HAS_DIGIT = regex.compile(r"\p{N}")
 _HAS_LETTER = regex.compile(r"\p{L}")
 # Where nouns are capitalised a capital says nothing.
 _CAPITAL_NOUNS = frozenset({"de", "lb"})
+# The one English word that is always capitalised: "I", "I'm", "I'll".
+_PRONOUN = regex.compile(r"^\P{L}*I(?:['’]\p{L}+)?\P{L}*$")
 # Neither do capitals in a question that is all in Title Case or upper case.
 _SHOUTING = 0.7
 
@@ -85,20 +87,9 @@ def question_languages(text: str) -> tuple[str, ...]:
 
 
 def encode(question: Question) -> SparseVector:
-    """The question's lexical vector.
-
-    Names and numbers may stand in a document of any language, so they bring their stem in each;
-    other words only in the languages that the question may be in. Where those are unknown (no stop
-    word), every word does.
-    """
-    if not question.languages:
-        return encode_question(question.text, STOP_WORDS)
-    spoken = encode_question(question.text, {*question.languages, "en"})
-    named = encode_question(" ".join(word.text for word in question.names), STOP_WORDS)
-    weights = dict(zip(named.indices, named.values, strict=True))
-    weights.update(zip(spoken.indices, spoken.values, strict=True))
-    indices = tuple(sorted(weights))
-    return SparseVector(indices, tuple(weights[index] for index in indices))
+    """The question's lexical vector. A question is too short to tell its language reliably, and
+    names may stand in a document of any, so its words bring their stem in each language."""
+    return encode_question(question.text)
 
 
 def share_found(word: QuestionWord, terms: Collection[str], language: str) -> float:
@@ -126,8 +117,8 @@ def _without(text: str, named: Collection[str]) -> str:
 
 def _content_words(text: str, languages: tuple[str, ...]) -> tuple[QuestionWord, ...]:
     tokens = [token for token in text.split() if not _SHAPELESS.match(token)]
-    num_capitals = sum(_CAPITALISED.match(token) is not None for token in tokens)
-    is_shouting = len(tokens) > 2 and num_capitals >= _SHOUTING * len(tokens)
+    num_capitals = sum(_CAPITALISED.match(token) is not None for token in tokens[1:])
+    is_shouting = len(tokens) > 2 and num_capitals >= _SHOUTING * len(tokens[1:])
     capitals_mean_names = bool(languages) and not _CAPITAL_NOUNS.intersection(languages)
     found: dict[str, WordKind] = {}
     starts_sentence = True
@@ -138,7 +129,8 @@ def _content_words(text: str, languages: tuple[str, ...]) -> tuple[QuestionWord,
             may_be_name=capitals_mean_names and not is_shouting and not starts_sentence,
         )
         for word in words(normal_form(token)):
-            if kind is WordKind.PLAIN and any(is_stop_word(word, name) for name in languages):
+            # Also in names: "Doctor Who" is known by its doctor.
+            if any(is_stop_word(word, name) for name in languages):
                 continue
             found.setdefault(word, kind)
         starts_sentence = _SENTENCE_END.search(token) is not None
@@ -150,6 +142,6 @@ def _word_kind(token: str, *, may_be_acronym: bool, may_be_name: bool) -> WordKi
         return WordKind.NAME if _HAS_LETTER.search(token) else WordKind.NUMBER
     if may_be_acronym and _ACRONYM.match(token):
         return WordKind.NAME
-    if may_be_name and _CAPITALISED.match(token):
+    if may_be_name and _CAPITALISED.match(token) and not _PRONOUN.match(token):
         return WordKind.NAME
     return WordKind.PLAIN

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from core.domain.access import Principal
 from core.domain.documents import ActiveVersion
-from core.domain.search import Candidate, LegResults, Passage, SearchFilter
-from core.ports.catalog import Snapshot
+from core.domain.search import Candidate, LegResults, Passage, SearchFilter, SparseVector
 from core.ports.clock import Clock
 from core.ports.models import Embedder
-from core.ports.vector_index import VectorIndex
 from core.settings import RetrievalSettings
 from query.retrieval.fusion import fuse
 from query.retrieval.questions import Question, analyse, encode
@@ -26,9 +25,29 @@ _MIN_VISIBLE_SHARE = 0.5
 _MAX_ROUNDS = 4
 
 
+class SearchesIndex(Protocol):
+    """The part of `core.ports.vector_index.VectorIndex` that is needed here."""
+
+    def search(
+        self,
+        principal: Principal,
+        *,
+        dense: Sequence[float] | None,
+        lexical: SparseVector | None,
+        limit: int,
+        where: SearchFilter,
+    ) -> LegResults: ...
+
+
+class KnowsActive(Protocol):
+    """The part of `core.ports.catalog.Snapshot` that is needed here."""
+
+    def active(self, generation_ids: Sequence[str]) -> dict[str, ActiveVersion]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class RetrievalDeps:
-    index: VectorIndex
+    index: SearchesIndex
     embedder: Embedder
     clock: Clock
     settings: RetrievalSettings
@@ -63,7 +82,7 @@ def retrieve(
     principal: Principal,
     texts: Sequence[str],
     where: SearchFilter,
-    snapshot: Snapshot,
+    snapshot: KnowsActive,
     deps: RetrievalDeps,
 ) -> tuple[list[Retrieved], RetrievalTimings]:
     """Search for each text; the embedder is asked once for all of them.
@@ -91,7 +110,7 @@ def retrieve(
 
 @dataclass(frozen=True, slots=True)
 class _Visible:
-    snapshot: Snapshot
+    snapshot: KnowsActive
     deps: RetrievalDeps
 
 

@@ -1,14 +1,11 @@
-"""Passages cut into what can be quoted: sentences, and the rows of tables.
-
-Knows nothing of ranking.
-"""
+"""The quotable pieces of a passage. Knows nothing of ranking."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.chunk_sentences import chunk_sentences
 from core.domain.search import Passage
-from core.sentences import sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,36 +28,8 @@ class Sentence:
 
 
 def sentences_of(passage: Passage) -> list[Sentence]:
-    """All quotable units of a passage in order, without surrounding white space."""
-    chunk = passage.chunk
-    bounds = _lines(chunk.text) if chunk.is_table else sentences(chunk.text)
-    trimmed = [bound for bound in (_trim(chunk.text, *bound) for bound in bounds) if bound]
-    heading = chunk.heading_path[-1] if chunk.heading_path else ""
-    first_line = " ".join(chunk.text[slice(*trimmed[0])].split()) if trimmed else ""
+    """All quotable pieces of a passage in order (core.chunk_sentences)."""
     return [
-        Sentence(
-            passage,
-            ordinal,
-            start,
-            end,
-            f"{heading} {first_line}".strip() if chunk.is_table and ordinal > 0 else heading,
-        )
-        for ordinal, (start, end) in enumerate(trimmed)
+        Sentence(passage, piece.ordinal, piece.start, piece.end, piece.heading)
+        for piece in chunk_sentences(passage.chunk)
     ]
-
-
-def _lines(text: str) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    start = 0
-    for line in text.splitlines(keepends=True):
-        found.append((start, start + len(line)))
-        start += len(line)
-    return found
-
-
-def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return (start, end) if start < end else None
