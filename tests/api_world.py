@@ -14,12 +14,14 @@ from typing import Any
 
 from core.adapters.catalog import SqlCatalog
 from core.artifacts import Artifacts
+from core.chunk_sentences import chunk_sentences
 from core.domain.access import Principal, Scope
 from core.domain.documents import Accepted, NewPart, ObservedObject, PartResult, Queue, Stage
 from core.domain.pages import Chunk, Line, Page, PageOutcome, SourceSpan
-from core.domain.search import IndexManifest, IndexPoint
+from core.domain.search import IndexManifest, IndexPoint, SentenceVectors
 from core.ids import point_id
 from core.lexical import analyser_fingerprint, encode_document
+from core.sentence_vectors import pack
 from core.settings import Settings, load_settings
 from query.services import AnswerQuestion, Services
 from tests.fakes.answering import ScriptedAnswers
@@ -131,6 +133,7 @@ class World:
                     chunk=chunk,
                     dense=tuple(hashed_vector(chunk.index_text)),
                     lexical=encode_document(chunk.index_text, "en", AVERAGE_TERMS),
+                    sentences=sentence_vectors(chunk),
                 )
                 for ordinal, chunk in enumerate(map(page_chunk, pages))
             ],
@@ -164,6 +167,14 @@ def _result(stage: Stage, num_pages: int) -> PartResult:
     if stage is Stage.CHUNK:
         return PartResult(next_stage=following, num_chunks=num_pages, num_terms=100)
     return PartResult(next_stage=following)
+
+
+def sentence_vectors(chunk: Chunk) -> SentenceVectors:
+    pieces = chunk_sentences(chunk)
+    return pack(
+        [(piece.start, piece.end) for piece in pieces],
+        [hashed_vector(piece.embedded_text) for piece in pieces],
+    )
 
 
 def lined_page(number: int, text: str) -> Page:
