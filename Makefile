@@ -14,7 +14,8 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	&& { echo $$python; break; }; done)
 # An index that carries PyTorch for this machine, such as its CPU-only builds (see README.md).
 TORCH_INDEX_URL ?=
-PYTEST_ARGS ?=
+# Two workers, each test file in one of them: servers are started once a worker.
+PYTEST_ARGS ?= -n 2 --dist loadfile
 
 # One thread per process: tests run several servers side by side on a small machine.
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false PYTHONUNBUFFERED=1

@@ -20,6 +20,7 @@ from query.retrieval.sentences import Sentence, sentences_of
 # A further quote must come this close to the best one.
 RUNNER_UP_MARGIN = 0.3
 _HEADING_WORDS = 8
+_CELL = " | "
 
 _LEANS_BACK = regex.compile(
     r"^(?:It|Its|They|Their|Them|This|That|These|Those|He|His|She|Her|Such|However|Therefore|Thus"
@@ -90,9 +91,12 @@ def make_readable(scored: ScoredSentence) -> Evidence | None:
     sentence = scored.sentence
     chunk = sentence.passage.chunk
     neighbours = sentences_of(sentence.passage)
+    if chunk.is_table and sentence.ordinal == 0 and len(neighbours) > 1:
+        return None
+    if _is_header_row(sentence, neighbours):
+        return None
     if chunk.is_table:
-        is_header = sentence.ordinal == 0 and len(neighbours) > 1
-        return None if is_header else _evidence(scored, sentence, sentence)
+        return _evidence(scored, sentence, sentence)
     if _leads_on(sentence):
         if sentence.ordinal + 1 >= len(neighbours):
             return None
@@ -110,6 +114,18 @@ def reading_order(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 def _evidence(scored: ScoredSentence, first: Sentence, last: Sentence) -> Evidence:
     return Evidence(scored.sentence.passage, first.start, last.end, scored)
+
+
+def _is_header_row(sentence: Sentence, neighbours: Sequence[Sentence]) -> bool:
+    """The first of several rows between other text; it says what the rows are about, not what is in
+    them."""
+    place = sentence.ordinal
+    return (
+        _CELL in sentence.text
+        and (place == 0 or _CELL not in neighbours[place - 1].text)
+        and place + 1 < len(neighbours)
+        and _CELL in neighbours[place + 1].text
+    )
 
 
 def _leads_on(sentence: Sentence) -> bool:

@@ -50,6 +50,10 @@ def reranked(*sentences: ScoredSentence) -> Reranked:
         # but a list item or a line with a figure stands by itself
         ("- Safety shoes\nClose the lid.", 0, "- Safety shoes"),
         ("Noise 72 dB\nClose the lid.", 0, "Noise 72 dB"),
+        # rows between paragraphs: the first is their header
+        ("See below.\nModel | Weight\nPX | 45 kg", 1, None),
+        ("See below.\nModel | Weight\nPX | 45 kg", 2, "PX | 45 kg"),
+        ("See below.\nPX | 45 kg\nClose the lid.", 1, "PX | 45 kg"),
     ],
 )  # fmt: skip
 def test_readable_by_itself(text: str, ordinal: int, quote: str | None) -> None:
