@@ -165,6 +165,7 @@ def _best(found: list[tuple[float, IndexPoint]], limit: int) -> tuple[Candidate,
             title=point.title,
             chunk=point.chunk,
             leg_score=value,
+            sentences=point.sentences,
         )
         for value, point in found[:limit]
     )
