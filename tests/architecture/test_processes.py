@@ -23,7 +23,6 @@ ENTRY_MODULES = {
     "pincite.cli": WEIGHTS + PARSERS,
     "pincite.servers.api": WEIGHTS + PARSERS,
     "query.app": WEIGHTS + PARSERS,
-    "pincite.servers.api": WEIGHTS + PARSERS,
     "workers.app": WEIGHTS + PARSERS,
     "workers.lifecycle": WEIGHTS + PARSERS,
     "workers.sweeper": WEIGHTS + PARSERS,

@@ -15,7 +15,8 @@ MakeAnswer = Callable[[Principal, Asked], dict[str, Any]]
 class ScriptedAnswers:
     """Implements `query.services.AnswerQuestion`.
 
-    `make`: what is answered. `gate`: when set to an Event, each question waits for it after `answer.created` and one delta.
+    `make`: what is answered. `gate`: when set to an Event, each question waits for it after
+    `answer.created` and one delta.
     `error`: raised in place of the first event; `late_error` after `answer.created`.
     `closed` is set when a generator ended or was closed; `num_finished` counts the whole answers.
     """
