@@ -6,62 +6,34 @@ events travel; closing the generator abandons the answer, and nothing of it is s
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
-from core.artifacts import Artifacts
 from core.domain.access import Principal, Scope
 from core.domain.answers import Answer, AnswerMode, AnswerSource, AnswerStatus, Timings
-from core.domain.documents import ActiveVersion
-from core.domain.search import Passage, SearchFilter
+from core.domain.search import SearchFilter
 from core.errors import InternalError, InvalidInput, PinciteError
-from core.factory import system_clock
 from core.ids import new_answer_id
-from core.ports.catalog import Catalog
-from core.ports.clock import Clock
-from core.ports.models import Embedder
-from core.ports.vector_index import VectorIndex
-from core.settings import Settings
-from query.answers.answerability import is_answerable
 from query.answers.composition import CitedParagraph, compose
+from query.answers.deps import AnswerDeps
 from query.answers.events import Event, EventLog, EventType, error_payload
-from query.answers.evidence import Evidence, choose_evidence, reading_order
-from query.answers.parts import Part, split_question
+from query.answers.evidence import Evidence, reading_order
+from query.answers.finding import Found, FoundPart, find
+from query.answers.parts import split_question
 from query.answers.projection import answer_to_json, citation_to_json, source_to_json
 from query.answers.quotes import PageTexts, Quote, cut_quote
 from query.answers.sources import SourceMaker, number_passages
 from query.answers.wording import missing_parts, not_found
 from query.retrieval.questions import analyse
-from query.retrieval.reranking import Reranked, rerank
-from query.retrieval.search import RetrievalDeps, Retrieved, retrieve
 from query.services import Asked
 
+__all__ = ["AnswerDeps", "AnswerRequest", "Answering", "answer"]
+
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerDeps:
-    """Everything an answer needs, one set per process; all of it safe in threads.
-
-    `is_answerable` decides whether evidence (best first) answers a question.
-    """
-
-    catalog: Catalog
-    artifacts: Artifacts
-    index: VectorIndex
-    embedder: Embedder
-    settings: Settings
-    clock: Clock = field(default_factory=system_clock)
-    is_answerable: Callable[[Reranked, Sequence[Evidence]], bool] = is_answerable
-
-    @property
-    def retrieval(self) -> RetrievalDeps:
-        return RetrievalDeps(self.index, self.embedder, self.clock, self.settings.retrieval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +82,6 @@ class Answering:
                 yield event.to_json()
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """One part of the question, and the evidence for it (none: not in the documents)."""
-
-    part: Part
-    reranked: Reranked
-    evidence: tuple[Evidence, ...]
-
-
 class _Walk:
     """The state of one answer on its way."""
 
@@ -165,12 +128,12 @@ class _Walk:
         yield self.log.add(
             EventType.RETRIEVAL_QUERIES, {"queries": list(dict.fromkeys(p.query for p in parts))}
         )
-        found = self._find(parts)
-        passages = self._source_passages(found)
+        found = find(self.principal, parts, self.request.where, self.deps)
+        self.timings = found.timings
+        self.answer = replace(self.answer, index_generation=found.index_generation)
+        passages = found.passages(self.deps.settings.retrieval.passages)
         ids = number_passages(passages)
-        versions: dict[str, ActiveVersion] = {}
-        for item in found:
-            versions.update(item.reranked.retrieved.versions)
+        versions = found.versions
         yield self.log.add(
             EventType.RETRIEVAL_SOURCES,
             {
@@ -182,66 +145,22 @@ class _Walk:
                 ]
             },
         )
-        quotes = self._quote(found, versions)
+        quotes = self._quote(found)
         paragraphs = compose(quotes, [ids[q.evidence.passage.point_id] for q in quotes])
         yield from self._send(paragraphs)
-        missing = [item.part.text for item in found if not item.evidence]
+        missing = [part.part.text for part in found.parts if not _is_served(part, quotes)]
         closing = self._closing(missing, is_empty=not paragraphs)
         if closing:
             yield self._delta(closing)
-        yield self._complete(quotes, paragraphs, ids, missing if paragraphs else [])
+        yield self._complete(quotes, paragraphs, ids, missing)
 
-    def _find(self, parts: Sequence[Part]) -> list[_Found]:
-        settings = self.deps.settings
-        with self.deps.catalog.snapshot(self.principal) as snapshot:
-            # The snapshot is opened before anything is searched, and closed before anything is
-            # sent: a slow reader must not hold a read transaction.
-            retrieved, spent = retrieve(
-                self.principal,
-                [part.query for part in parts],
-                self.request.where,
-                snapshot,
-                self.deps.retrieval,
-            )
-        started = self.deps.clock.monotonic()
-        reranked = rerank(
-            retrieved,
-            num_passages=settings.retrieval.rerank_passages or settings.retrieval.passages,
-        )
-        found = [
-            _Found(part, item, self._evidence(item))
-            for part, item in zip(parts, reranked, strict=True)
-        ]
-        self.timings = Timings(
-            embed_ms=spent.embed_ms,
-            search_ms=spent.search_ms,
-            rerank_ms=self._ms_since(started),
-        )
-        self.answer = replace(self.answer, index_generation=self._index_generation(retrieved))
-        return found
-
-    def _evidence(self, reranked: Reranked) -> tuple[Evidence, ...]:
-        evidence = choose_evidence(reranked, self.deps.settings.answer.max_quotes)
-        return tuple(evidence) if self.deps.is_answerable(reranked, evidence) else ()
-
-    def _source_passages(self, found: Sequence[_Found]) -> list[Passage]:
-        """What was found, best first: the first passages of every part and all that is quoted."""
-        limit = self.deps.settings.retrieval.passages
-        quoted = {e.passage.point_id for item in found for e in item.evidence}
-        passages: dict[str, Passage] = {}
-        for item in found:
-            for rank, passage in enumerate(item.reranked.passages):
-                if rank < limit or passage.point_id in quoted:
-                    passages.setdefault(passage.point_id, passage)
-        return list(passages.values())
-
-    def _quote(self, found: Sequence[_Found], versions: dict[str, ActiveVersion]) -> list[Quote]:
+    def _quote(self, found: Found) -> list[Quote]:
         """Verified quotes in the order of the answer.
 
         Raises InternalError when there was evidence but no quote of it could be verified.
         """
-        wanted = _without_repeats([e for item in found for e in reading_order(item.evidence)])
-        texts = PageTexts(self.principal, self.deps.artifacts, versions, wanted)
+        wanted = _without_repeats([e for p in found.parts for e in reading_order(p.evidence)])
+        texts = PageTexts(self.principal, self.deps.artifacts, found.versions, wanted)
         quotes = [quote for quote in (cut_quote(item, texts) for item in wanted) if quote]
         if wanted and not quotes:
             raise InternalError(
@@ -326,12 +245,6 @@ class _Walk:
         )
         return event
 
-    def _index_generation(self, retrieved: Sequence[Retrieved]) -> str:
-        """Equal for two answers that saw the same generations through the same embedder."""
-        generations = {name for item in retrieved for name in item.versions}
-        seen = "\n".join([self.deps.embedder.info().fingerprint, *sorted(generations)])
-        return hashlib.sha256(seen.encode()).hexdigest()[:16]
-
     def _ms_since(self, start: float) -> float:
         return (self.deps.clock.monotonic() - start) * 1000
 
@@ -340,11 +253,16 @@ def _without_repeats(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Evidence that serves two parts is quoted once."""
     kept: list[Evidence] = []
     for item in evidence:
-        if not any(
-            item.passage.point_id == other.passage.point_id
-            and item.start < other.end
-            and other.start < item.end
-            for other in kept
-        ):
+        if not any(_overlap(item, other) for other in kept):
             kept.append(item)
     return kept
+
+
+def _is_served(part: FoundPart, quotes: Sequence[Quote]) -> bool:
+    """Whether any of a part's evidence is in the answer."""
+    return any(_overlap(item, quote.evidence) for item in part.evidence for quote in quotes)
+
+
+def _overlap(item: Evidence, other: Evidence) -> bool:
+    is_same_passage = item.passage.point_id == other.passage.point_id
+    return is_same_passage and item.start < other.end and other.start < item.end

@@ -20,7 +20,7 @@ from query.answers.answering import AnswerDeps, Answering, AnswerRequest, answer
 from query.answers.events import Event, EventType
 from query.answers.projection import answer_from_json, answer_to_json
 from query.services import Asked
-from tests.api_world import World
+from tests.api_world import World, lined_page
 
 PUMPS = "How often are the pumps tested?"
 PAGES = ("The pumps are tested yearly. A log is kept.", "Valves are painted red by the operator.")
@@ -168,7 +168,7 @@ def test_no_documents_is_not_in_documents(deps: AnswerDeps, asker: Principal, wo
         "not_in_documents",
         [],
         [],
-        [],
+        [PUMPS],
     )
     assert sent["text"] == "The documents do not answer this question."
     assert world.catalog.answers.load(asker, sent["id"]) == sent
@@ -278,16 +278,37 @@ def test_a_document_replaced_during_the_search_is_the_one_the_snapshot_saw(
     assert later["index_generation"] != sent["index_generation"]
 
 
+def move_text(world: World, asker: Principal, document_id: str, text: str) -> None:
+    """The stored page says the same one character further on."""
+    with world.catalog.snapshot(asker) as snapshot:
+        version = snapshot.version(document_id)
+    moved = lined_page(1, f" {text}")
+    world.artifacts.write_pages(asker, version.sha256, version.parser_fingerprint, [moved])
+
+
+def test_a_part_whose_only_quote_does_not_hold_is_missing(
+    world: World, deps: AnswerDeps, asker: Principal
+) -> None:
+    world.ingest("hr/pumps.pdf", PAGES[:1])
+    accepted = world.ingest("hr/valves.pdf", PAGES[1:])
+    move_text(world, asker, accepted.document_id, PAGES[1])
+    single = deps.settings.model_copy(
+        update={"answer": deps.settings.answer.model_copy(update={"max_quotes": 1})}
+    )
+    question = "How often are the pumps tested and who paints the valves red?"
+    sent = completed(ask(asker, replace(deps, settings=single), question))
+    assert (sent["answer_status"], sent["missing"]) == (
+        "partial",
+        ["who paints the valves red?"],
+    )
+    assert "painted" not in sent["text"]
+
+
 def test_offsets_that_do_not_hold_are_an_error_and_never_a_quote(
     world: World, deps: AnswerDeps, asker: Principal
 ) -> None:
     accepted = world.ingest(texts=PAGES[:1])
-    with world.catalog.snapshot(asker) as snapshot:
-        version = snapshot.version(accepted.document_id)
-    from tests.api_world import lined_page
-
-    moved = lined_page(1, f" {PAGES[0]}")
-    world.artifacts.write_pages(asker, version.sha256, version.parser_fingerprint, [moved])
+    move_text(world, asker, accepted.document_id, PAGES[0])
     events = ask(asker, deps)
     assert events[-1].type is EventType.ERROR
     assert events[-1].payload["code"] == "internal_error"
