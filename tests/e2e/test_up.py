@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import psutil
@@ -26,6 +27,16 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStack]:
     shutil.rmtree(directory, ignore_errors=True)
 
 
+@pytest.fixture(scope="module")
+def document(stack: EmbeddedStack) -> dict[str, Any]:
+    """One report, put by a plain S3 client and ingested."""
+    stack.s3().put_object(
+        Bucket="documents", Key="stations/one.pdf", Body=report_pdf(41, num_pages=10)
+    )
+    (found,) = stack.wait_final(1, timeout_s=60)
+    return found
+
+
 def run_cli(stack: EmbeddedStack, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pincite.cli", *arguments],
@@ -38,11 +49,9 @@ def run_cli(stack: EmbeddedStack, *arguments: str) -> subprocess.CompletedProces
     )
 
 
-def test_a_plain_put_becomes_a_quoted_answer_and_a_picture(stack: EmbeddedStack) -> None:
-    stack.s3().put_object(
-        Bucket="documents", Key="stations/one.pdf", Body=report_pdf(41, num_pages=10)
-    )
-    (document,) = stack.wait_final(1, timeout_s=60)
+def test_a_plain_put_becomes_a_quoted_answer(
+    stack: EmbeddedStack, document: dict[str, Any]
+) -> None:
     assert document["status"] == "ready"
     assert document["pages_total"] == 10
     with stack.client() as client:
@@ -85,6 +94,7 @@ def test_commands_talk_to_the_running_stack(stack: EmbeddedStack) -> None:
     assert f"AWS_ENDPOINT_URL_S3='http://127.0.0.1:{stack.port(1)}'" in exports
 
 
+@pytest.mark.usefixtures("document")
 def test_nothing_takes_a_write_without_credentials(stack: EmbeddedStack) -> None:
     """Every port that a process of ours listens on, asked over plain HTTP."""
     ports = {
@@ -116,7 +126,7 @@ def test_nothing_takes_a_write_without_credentials(stack: EmbeddedStack) -> None
 
 
 def test_ctrl_c_ends_everything_and_a_second_start_finds_everything(
-    stack: EmbeddedStack,
+    stack: EmbeddedStack, document: dict[str, Any]
 ) -> None:
     before = stack.processes()
     assert stack.interrupt() == 0
@@ -127,7 +137,8 @@ def test_ctrl_c_ends_everything_and_a_second_start_finds_everything(
     )
     stack.up()
     with stack.client() as client:
-        (document,) = client.documents()
+        (found,) = client.documents()
         answer = client.ask("How many litres were measured for pump P041 on sheet 3?")
-    assert document["status"] == "ready"
+    assert found["document_id"] == document["document_id"]
+    assert found["status"] == "ready"
     assert "290 litres" in answer["text"]

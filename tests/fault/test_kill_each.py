@@ -53,14 +53,18 @@ def put_files(stack: EmbeddedStack, numbers: range) -> None:
 
 def kill(stack: EmbeddedStack, name: str) -> None:
     """SIGKILL, then wait until the supervisor has put another one in its place."""
+    wait_until(lambda: pid_of(stack, name) is not None, timeout_s=60, what=f"a running {name}")
     victim = stack.processes()[name]
     victim.kill()
     wait_until(lambda: not is_alive(victim), timeout_s=10, what=f"the end of {name}")
     wait_until(
-        lambda: name in stack.processes() and stack.processes()[name].pid != victim.pid,
-        timeout_s=60,
-        what=f"another {name}",
+        lambda: pid_of(stack, name) not in (None, victim.pid), timeout_s=60, what=f"another {name}"
     )
+
+
+def pid_of(stack: EmbeddedStack, name: str) -> int | None:
+    process = stack.processes().get(name)
+    return None if process is None else process.pid
 
 
 def has_work(stack: EmbeddedStack) -> bool:

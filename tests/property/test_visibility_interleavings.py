@@ -22,7 +22,7 @@ from tests.pipeline_harness import Pipeline, make_pipeline
 from workers.upkeep import Upkeep
 
 NUM_SEEDS = 200
-NUM_STEPS = 10
+NUM_STEPS = 6
 _WORDS = ("one", "two", "three", "four", "five", "six")
 KEYS = ("reports/a.txt", "reports/b.txt")
 
@@ -176,5 +176,5 @@ def test_a_question_sees_one_generation_and_never_a_deleted_one(
         num_flips += world.num_flips_seen
         world.pipeline.catalog.close()
     # The interleavings must have happened, or this proves nothing.
-    assert num_flips >= 10
-    assert num_visible >= 100
+    assert num_flips >= 5
+    assert num_visible >= 60

@@ -131,7 +131,7 @@ def with_surprise(body: Any, path: tuple[Any, ...]) -> Any:
     return changed
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def settled(ours: Target) -> Iterator[httpx.Client]:
     """Our server after the steps that create and write, so that only the surprise is wrong."""
     with ours.http() as http:
