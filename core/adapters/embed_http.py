@@ -130,7 +130,7 @@ class HttpEmbedder:
                 self._server = None
             raise ModelsUnavailable(
                 "the model server serves another model than before",
-                hint="an index belongs to one model: see `pincite index rebuild`",
+                hint="an index belongs to one model: serve the former one again",
             )
 
     def _described(self) -> _Server:

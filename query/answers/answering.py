@@ -165,7 +165,7 @@ class _Walk:
         if wanted and not quotes:
             raise InternalError(
                 "the stored pages do not match what was found",
-                hint="ingest the document again; `pincite verify` lists what is damaged",
+                hint="put the document into its bucket again",
             )
         return quotes
 
