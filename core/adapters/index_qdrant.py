@@ -63,7 +63,7 @@ class QdrantIndex:
         if replace(found, average_terms=manifest.average_terms) != manifest:
             raise ManifestMismatch(
                 "the index was built with another embedder, analyser or schema",
-                hint="go back to the former embedder, or set index.alias to a new name and ingest anew",
+                hint="use the former embedder, or set index.alias to a new name and ingest anew",
                 found=found,
                 wanted=manifest,
             )
