@@ -51,7 +51,8 @@ def test_an_upload_that_stands_still_is_given_up(make_world: Callable[..., World
         read_until(connection, b"HTTP/1.1 100 Continue")
         answer = read_until(connection, b"\r\n\r\n")
         assert b"HTTP/1.1 504" in answer
-        assert b"connection: close" in answer.lower() or connection.recv(65_536)
+        while connection.recv(65_536):  # the rest of the body, then the end: it is closed
+            pass
         url, headers = f"{served.url}/v1/documents", {"Authorization": f"Bearer {secret}"}
         fine = httpx.post(url, params={"filename": "b.pdf"}, content=b"%PDF", headers=headers)
         assert fine.status_code == 202
