@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 from typing import Annotated, Any
 
 import psutil
@@ -24,7 +25,7 @@ _SECRET_NAMES = ("SECRET_KEY", "API_KEY", "TOKEN", "BROKER__URL", "CATALOG__URL"
 def status(as_json: AsJson = False) -> None:
     """Processes with memory and ports, queue depth and oldest age."""
     settings = load_settings()
-    processes = _process_rows()
+    processes = _process_rows(settings.data_dir)
     try:
         with open_client() as client:
             ingest: dict[str, Any] | None = client.ingest_state()
@@ -58,8 +59,8 @@ def status(as_json: AsJson = False) -> None:
     typer.echo(f"documents: {documents or 'none'}")
 
 
-def _process_rows() -> list[dict[str, Any]]:
-    state = read_run_state(load_settings().data_dir)
+def _process_rows(data_dir: Path) -> list[dict[str, Any]]:
+    state = read_run_state(data_dir)
     if state is None:
         return []
     rows = []
