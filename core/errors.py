@@ -25,7 +25,7 @@
     |-- Overloaded              OVERLOADED       carries retry_after_s
     |-- Unavailable             UNAVAILABLE      a server we depend on does not answer: retried
     |   |-- CatalogUnavailable | ObjectStoreUnavailable | IndexUnavailable
-    |   `-- ModelsUnavailable | BrokerUnavailable
+    |   `-- ModelsUnavailable | BrokerUnavailable | GeneratorUnavailable
     |-- TimedOut                TIMEOUT
     `-- InternalError           INTERNAL         a bug or broken invariant of ours
 
@@ -203,6 +203,10 @@ class IndexUnavailable(Unavailable):
 
 class ModelsUnavailable(Unavailable):
     code = "models_unavailable"
+
+
+class GeneratorUnavailable(Unavailable):
+    code = "generator_unavailable"
 
 
 class BrokerUnavailable(Unavailable):

@@ -85,6 +85,32 @@ class ModelsSettings(Section):
     timeout_s: float = 60.0
 
 
+class EngineSettings(Section):
+    """Our own inference engine: `pincite serve engine`, a child of `pincite up`."""
+
+    model: str = Field(
+        "smollm2", description="a name of `pincite models ls`, or a path; empty: no engine"
+    )
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    threads: int = Field(max(1, _CORES // 2), ge=1)
+    max_model_len: int = Field(4_096, ge=256)
+    max_num_seqs: int = Field(8, ge=1)
+    max_num_batched_tokens: int = Field(256, ge=16)
+    kv_cache_bytes: int = Field(0, ge=0, description="0: by device")
+    max_waiting: int = Field(32, ge=1)
+
+
+class GeneratorSettings(Section):
+    """The language model that writes answers: any OpenAI-compatible URL. Empty: our engine."""
+
+    url: str = ""
+    api_key: SecretStr = SecretStr("")
+    model: str = Field("", description="empty: the first one that the server lists")
+    timeout_s: float = Field(120.0, gt=0, description="of a whole generation")
+    first_token_timeout_s: float = Field(20.0, gt=0, description="later: quotes instead")
+
+
 class ParserSettings(Section):
     max_file_bytes: int = 200 * _MIB
     max_pages: int = 5_000
@@ -136,9 +162,14 @@ class RetrievalSettings(Section):
 
 
 class AnswerSettings(Section):
-    mode: Literal["extractive"] = "extractive"
+    mode: Literal["auto", "extractive", "generative"] = Field(
+        "auto", description="auto: written where the generator passed the gate, else quotes"
+    )
     max_quotes: int = Field(3, ge=1)
     max_question_chars: int = 2_000
+    max_tokens: int = Field(256, ge=1, description="of a written answer")
+    max_prompt_tokens: int = Field(2_048, ge=256, description="of a written answer's prompt")
+    max_history_turns: int = Field(6, ge=0, description="of a conversation, in the prompt")
 
 
 class ApiSettings(Section):
@@ -190,6 +221,8 @@ class Settings(BaseSettings):
     broker: BrokerSettings = BrokerSettings()
     index: IndexSettings = IndexSettings()
     models: ModelsSettings = ModelsSettings()
+    engine: EngineSettings = EngineSettings()
+    generator: GeneratorSettings = GeneratorSettings()
     parser: ParserSettings = ParserSettings()
     chunker: ChunkerSettings = ChunkerSettings()
     worker: WorkerSettings = WorkerSettings()

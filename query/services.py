@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from core.artifacts import Artifacts
 from core.domain.access import Principal
 from core.domain.documents import Accepted, ObservedObject, Queue
+from core.domain.generation import ChatMessage
 from core.ports.catalog import Catalog
 from core.ports.clock import Clock
 from core.ports.job_queue import JobQueue
@@ -27,16 +28,33 @@ class Accept(Protocol):
     ) -> Accepted: ...
 
 
+AnswerModeChoice: TypeAlias = Literal["auto", "extractive", "generative"] | None
+
+
+def never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question under the id that its answer will have. Empty tuples do not narrow; `trace_id`
-    is the id of the request, for whoever reads the answer beside the log."""
+    """A question under the id that its answer will have.
+
+    Empty tuples do not narrow. trace_id: the id of the request, for whoever reads the answer beside
+    the log. mode, max_tokens: None for the settings'. history: earlier turns, oldest first, user
+    and assistant by turns, exactly as they were sent. is_cancelled: asked from the worker thread
+    while it waits for the generator; true stops the work at once.
+    """
 
     answer_id: str
     question: str
     collections: tuple[str, ...] = ()
     document_ids: tuple[str, ...] = ()
     trace_id: str = ""
+    mode: AnswerModeChoice = None
+    max_tokens: int | None = None
+    conversation_id: str | None = None
+    history: tuple[ChatMessage, ...] = ()
+    is_cancelled: Callable[[], bool] = never
 
 
 class AnswerQuestion(Protocol):

@@ -65,6 +65,20 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerSentence:
+    """The verdict on one sentence of a written answer: `[start, end)` of the text without its
+    markers' white space. `is_replaced`: the generator's words were not supported, and the verbatim
+    quote was sent instead of them."""
+
+    start: int
+    end: int
+    verdict: Verdict
+    support_score: float
+    citation_ids: tuple[str, ...] = ()
+    is_replaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerSource:
     """One chunk that the answer draws on, with the version that pins its bytes."""
 
@@ -110,7 +124,10 @@ class Answer:
     text: str
     citations: tuple[Citation, ...]
     sources: tuple[AnswerSource, ...]
+    sentences: tuple[AnswerSentence, ...] = ()
     missing: tuple[str, ...] = ()
+    mode_reason: str = ""  # why this mode was used, a stable word (query.answers.modes)
+    conversation_id: str | None = None
     usage: Usage = field(default_factory=Usage)
     timings: Timings = field(default_factory=Timings)
     index_generation: str = ""

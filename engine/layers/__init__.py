@@ -1,0 +1,4 @@
+"""The decoder's parts: linear, norm, rotary embedding.
+
+Know tensors only.
+"""

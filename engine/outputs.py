@@ -1,0 +1,42 @@
+"""What a caller is told of its request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.request import FinishReason
+
+
+@dataclass(frozen=True, slots=True)
+class RequestUsage:
+    """Tokens. `num_cached_tokens` of the prompt came from the prefix cache."""
+
+    num_prompt_tokens: int
+    num_cached_tokens: int
+    num_completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTimings:
+    """Seconds between the engine's own monotonic stamps; None for what did not happen."""
+
+    queue_s: float | None = None
+    first_token_s: float | None = None  # arrival to first token
+    total_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOutput:
+    """One piece of a request's output, in order. `text` is whole characters only and never part of
+    a stop string; the pieces joined are the decoded output. The last has a `finish_reason`;
+    `error` says why when that is `error`."""
+
+    request_id: str
+    text: str
+    token_ids: tuple[int, ...]
+    usage: RequestUsage
+    finish_reason: FinishReason | None = None
+    error: str = ""
+    timings: RequestTimings | None = None  # with the last piece
