@@ -1,4 +1,4 @@
-"""The model server alone: start, memory, one question, 32 sentences, passages a second.
+"""The model server alone: start, memory, one question, passages a second.
 
     python -m bench.embed [--models DIR] [--threads N] [--precision fp32|bf16|auto] [--json]
 
@@ -91,10 +91,8 @@ def _wait(embedder: HttpEmbedder, started: float) -> None:
 
 def _measure(embedder: HttpEmbedder, process: psutil.Process) -> dict[str, Any]:
     idle_bytes = process.memory_info().rss
-    sentences = [f"{_SENTENCE} Number {n}." for n in range(32)]
     passages = [f"{_PASSAGE}{n}" for n in range(32)]
     alone = _median_s(lambda: embedder.embed_questions([_QUESTION]), 21)
-    rerank = _median_s(lambda: embedder.embed_passages(sentences, is_waited_for=True), 5)
     cpu_before = sum(process.cpu_times()[:2])
     passages_s = _median_s(lambda: embedder.embed_passages(passages), 3)
     cpu_s = sum(process.cpu_times()[:2]) - cpu_before
@@ -108,7 +106,6 @@ def _measure(embedder: HttpEmbedder, process: psutil.Process) -> dict[str, Any]:
         "idle_mb": idle_bytes / 1e6,
         "busy_mb": process.memory_info().rss / 1e6,
         "question_ms": alone * 1e3,
-        "sentences_32_ms": rerank * 1e3,
         "passages_per_s": len(passages) / passages_s,
         "passages_per_cpu_s": 3 * len(passages) / cpu_s,
         "question_while_ingesting_ms": statistics.median(busy) * 1e3,

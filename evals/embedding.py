@@ -41,12 +41,7 @@ class CachedEmbedder:
     def embed_questions(self, texts: Sequence[str]) -> list[list[float]]:
         return self._embed("question", texts)
 
-    def embed_passages(
-        self,
-        texts: Sequence[str],
-        *,
-        is_waited_for: bool = False,  # noqa: ARG002
-    ) -> list[list[float]]:
+    def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
         return self._embed("passage", texts)
 
     def _embed(self, role: str, texts: Sequence[str]) -> list[list[float]]:
@@ -94,13 +89,8 @@ class CroppingEmbedder:
     def embed_questions(self, texts: Sequence[str]) -> list[list[float]]:
         return self._inner.embed_questions(self._cropped(texts))
 
-    def embed_passages(
-        self,
-        texts: Sequence[str],
-        *,
-        is_waited_for: bool = False,
-    ) -> list[list[float]]:
-        return self._inner.embed_passages(self._cropped(texts), is_waited_for=is_waited_for)
+    def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
+        return self._inner.embed_passages(self._cropped(texts))
 
     def _cropped(self, texts: Sequence[str]) -> list[str]:
         limit = self._inner.info().max_tokens

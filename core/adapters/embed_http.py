@@ -81,10 +81,8 @@ class HttpEmbedder:
     def embed_questions(self, texts: Sequence[str]) -> list[list[float]]:
         return self._embed(texts, _QUESTION, ("query",))
 
-    def embed_passages(
-        self, texts: Sequence[str], *, is_waited_for: bool = False
-    ) -> list[list[float]]:
-        return self._embed(texts, _QUESTION if is_waited_for else _PASSAGE, ("passage", "document"))
+    def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
+        return self._embed(texts, _PASSAGE, ("passage", "document"))
 
     def close(self) -> None:
         """End the connections; the embedder cannot be used afterwards."""

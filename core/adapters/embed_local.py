@@ -91,12 +91,7 @@ class LocalEmbedder:
     def embed_questions(self, texts: Sequence[str]) -> list[list[float]]:
         return self._embed(texts, "query")
 
-    def embed_passages(
-        self,
-        texts: Sequence[str],
-        *,
-        is_waited_for: bool = False,  # noqa: ARG002 - nobody else waits in this process
-    ) -> list[list[float]]:
+    def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
         return self._embed(texts, "passage" if "passage" in self.prompts else "document")
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

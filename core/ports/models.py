@@ -19,11 +19,8 @@ class Embedder(Protocol):
     def embed_questions(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit-length vectors, one a text. Served before passages."""
 
-    def embed_passages(
-        self, texts: Sequence[str], *, is_waited_for: bool = False
-    ) -> list[list[float]]:
-        """Unit-length vectors, one a text. `is_waited_for`: a person waits for them (sentences to
-        rerank), so they are served as early as questions."""
+    def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
+        """Unit-length vectors, one a text."""
 
 
 class TokenCounter(Protocol):

@@ -40,9 +40,7 @@ class FakeEmbedder:
     def embed_questions(self, texts: Sequence[str]) -> list[list[float]]:
         return self._embed(texts)
 
-    def embed_passages(
-        self, texts: Sequence[str], *, is_waited_for: bool = False
-    ) -> list[list[float]]:
+    def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
         vectors = self._embed(texts)
         self.num_passages += len(texts)
         return self.spoil(vectors)

@@ -28,12 +28,6 @@ def test_order_is_kept_and_company_does_not_matter(embedder: Embedder) -> None:
         assert cosine(one, other) == pytest.approx(1.0, abs=1e-4)
 
 
-def test_passages_somebody_waits_for_get_the_same_vectors(embedder: Embedder) -> None:
-    (plain,) = embedder.embed_passages(["the relief valve opens"])
-    (urgent,) = embedder.embed_passages(["the relief valve opens"], is_waited_for=True)
-    assert cosine(plain, urgent) == pytest.approx(1.0, abs=1e-4)
-
-
 def test_likeness_is_seen(embedder: Embedder) -> None:
     (question,) = embedder.embed_questions(["the notice period of the contract"])
     near, far = embedder.embed_passages(

@@ -95,14 +95,12 @@ def test_requests_have_teis_shape(server: Server) -> None:
     embedder = server.embedder(api_key=SecretStr("key"))
     embedder.embed_questions(["why?"])
     embedder.embed_passages(["because", "so"])
-    embedder.embed_passages(["a sentence"], is_waited_for=True)
     assert server.bodies == [
         {"inputs": ["why?"], "normalize": True, "truncate": False},
         {"inputs": ["because", "so"], "normalize": True, "truncate": False},
-        {"inputs": ["a sentence"], "normalize": True, "truncate": False},
     ]
     levels = [r.headers.get("X-Pincite-Priority") for r in server.requests[1:]]
-    assert levels == ["question", "passage", "question"]
+    assert levels == ["question", "passage"]
     assert {r.headers["Authorization"] for r in server.requests} == {"Bearer key"}
 
 
