@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from engine.request import FinishReason
 
 
@@ -40,3 +42,24 @@ class RequestOutput:
     finish_reason: FinishReason | None = None
     error: str = ""
     timings: RequestTimings | None = None  # with the last piece
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """One reading of the engine. The last group only grows, from the start of the engine.
+
+    num_blocks: of the pool, without the null block; num_used_blocks: those that a request
+        references (cached blocks that nobody references are free).
+    prefix_cache_queries, prefix_cache_hits: prompt tokens looked up, and found.
+    steps_by_tokens: tokens of a step -> how many steps had so many.
+    """
+
+    num_running: int = 0
+    num_waiting: int = 0
+    num_blocks: int = 0
+    num_used_blocks: int = 0
+
+    num_preemptions: int = 0
+    prefix_cache_queries: int = 0
+    prefix_cache_hits: int = 0
+    steps_by_tokens: Mapping[int, int] = field(default_factory=dict)
