@@ -45,6 +45,8 @@ class Request:
     arrival_s: float = 0.0  # monotonic
     seed: int = 0  # resolved: sampling.seed, or drawn when the request was made
     max_output_tokens: int = 0  # resolved: max_tokens, capped by the context
+    # resolved: stop_token_ids, and the model's own end tokens unless ignore_eos
+    end_token_ids: frozenset[int] = frozenset()
 
     status: RequestStatus = RequestStatus.WAITING
     finish_reason: FinishReason | None = None
