@@ -1,4 +1,4 @@
-"""The catalog: the truth about documents, work and visibility, in six parts.
+"""The catalog: the truth about documents, work and visibility, in seven parts.
 
 All writes are one transaction a call. Raises CatalogUnavailable when the database does not answer.
 """
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         IngestCounts,
         OutboxMessage,
     )
+    from core.ports.conversations import ConversationCatalog
 
 
 class IntakeCatalog(Protocol):
@@ -281,6 +282,8 @@ class Catalog(Protocol):
     def parts(self) -> PartCatalog: ...
     @property
     def answers(self) -> AnswerCatalog: ...
+    @property
+    def conversations(self) -> ConversationCatalog: ...
     @property
     def access(self) -> AccessCatalog: ...
     @property

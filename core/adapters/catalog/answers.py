@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, exists, select
 
+from core.adapters.catalog.conversations import DELETED_STATUS, link
 from core.adapters.catalog.database import clean, insert_new
 from core.adapters.catalog.redaction import redact_answer, redact_events
 from core.adapters.catalog.tables import (
@@ -108,7 +109,9 @@ class SqlAnswers:
 
 def _load(tx: Connection, principal: Principal, answer_id: str) -> dict[str, Any]:
     query = select(answers.c.answer).where(
-        answers.c.answer_id == answer_id, answers.c.tenant_id == principal.tenant_id
+        answers.c.answer_id == answer_id,
+        answers.c.tenant_id == principal.tenant_id,
+        answers.c.answer_status != DELETED_STATUS,
     )
     if not principal.has(Scope.ADMIN):
         query = query.where(answers.c.subject == principal.subject)
@@ -134,6 +137,7 @@ def _insert_answer(
     }
     row = {
         **owner,
+        "conversation_id": link(tx, principal, answer),
         "answer_status": clean(str(answer.get("answer_status", "")), 40),
         "schema_version": int(answer.get("schema_version", 1)),
         "answer": answer,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from core.adapters.catalog import migrating
 from core.adapters.catalog.access import SqlAccess
 from core.adapters.catalog.answers import SqlAnswers
+from core.adapters.catalog.conversations import SqlConversations
 from core.adapters.catalog.database import Database
 from core.adapters.catalog.intake import SqlIntake
 from core.adapters.catalog.operations import SqlOperations
@@ -57,6 +58,7 @@ class SqlCatalog:
             retry_base_s=retry_base_s,
         )
         self._answers = SqlAnswers(self._db, clock)
+        self._conversations = SqlConversations(self._db, clock)
         self._access = SqlAccess(self._db, clock)
         self._operations = SqlOperations(self._db, clock)
 
@@ -71,6 +73,10 @@ class SqlCatalog:
     @property
     def answers(self) -> SqlAnswers:
         return self._answers
+
+    @property
+    def conversations(self) -> SqlConversations:
+        return self._conversations
 
     @property
     def access(self) -> SqlAccess:

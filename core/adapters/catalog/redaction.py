@@ -1,8 +1,9 @@
 """Taking a deleted document's words out of stored answers.
 
-What goes: the quotes and locations of every citation source of the document, and the answer text
-that such a citation supports, since an extractive answer repeats the quote there. The text is
-overwritten character by character, so that every other offset of the answer stays valid.
+What goes: the quotes and locations of every citation source of the document, the answer text that
+such a citation supports, since an extractive answer repeats the quote there, and the sentences of a
+written answer that cite nothing. The text is overwritten character by character, so that every
+other offset of the answer stays valid.
 
 Events that carry a piece of the text (`text.delta`, `citation.added`) are dropped; those that carry
 the whole answer (`answer.completed`) stay, with the redacted answer in place. A reader who replays
@@ -47,6 +48,10 @@ def redact_answer(answer: dict[str, Any], document_ids: Collection[str]) -> dict
             for source in cited
         ]
         text = _cover(text, int(citation.get("start", 0)), int(citation.get("end", 0)))
+    # What a generator wrote without citing anything may tell of any document it had before it.
+    for sentence in redacted.get("sentences") or []:
+        if not sentence.get("citation_ids"):
+            text = _cover(text, int(sentence.get("start", 0)), int(sentence.get("end", 0)))
     redacted["text"] = text
     return redacted
 

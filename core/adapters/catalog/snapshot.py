@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import threading
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, func, select
 
+from core.adapters.catalog.cursors import check_limit, from_cursor, to_cursor
 from core.adapters.catalog.records import (
     document_records,
     job_records,
@@ -27,8 +26,7 @@ from core.adapters.catalog.tables import (
     versions,
 )
 from core.domain.documents import ActiveVersion
-from core.errors import Gone, InvalidInput, NotFound
-from core.ids import is_id
+from core.errors import Gone, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     from core.domain.documents import DocumentRecord, DocumentStatus, IngestJob
 
 _IDS_PER_QUERY = 500
-MAX_LIMIT = 1_000
 
 
 class SqlSnapshot:
@@ -108,12 +105,12 @@ class SqlSnapshot:
         if collection is not None:
             query = query.where(documents.c.collection == collection)
         if cursor is not None:
-            query = query.where(documents.c.document_id < _from_cursor(cursor, "doc"))
+            query = query.where(documents.c.document_id < from_cursor(cursor, "doc"))
         query = query.order_by(documents.c.document_id.desc())
         with self._lock:
             rows, more = self._page(query, limit)
             records = document_records(self._connection, rows)
-        return records, _to_cursor(records[-1].document_id) if more else None
+        return records, to_cursor(records[-1].document_id) if more else None
 
     def collections(self) -> list[tuple[str, int]]:
         query = (
@@ -148,19 +145,18 @@ class SqlSnapshot:
     ) -> tuple[list[IngestJob], str | None]:
         query = select_jobs(self._principal).order_by(jobs.c.job_id.desc())
         if cursor is not None:
-            query = query.where(jobs.c.job_id < _from_cursor(cursor, "job"))
+            query = query.where(jobs.c.job_id < from_cursor(cursor, "job"))
         with self._lock:
             rows, more = self._page(query, limit)
             records = job_records(self._connection, rows)
-        return records, _to_cursor(records[-1].job_id) if more else None
+        return records, to_cursor(records[-1].job_id) if more else None
 
     def _all(self, query: Select[Any]) -> Sequence[AnyRow]:
         with self._lock:
             return self._connection.execute(query).all()
 
     def _page(self, query: Select[Any], limit: int) -> tuple[Sequence[AnyRow], bool]:
-        if not 1 <= limit <= MAX_LIMIT:
-            raise InvalidInput(f"limit must be between 1 and {MAX_LIMIT}")
+        check_limit(limit)
         rows = self._connection.execute(query.limit(limit + 1)).all()
         return rows[:limit], len(rows) > limit
 
@@ -223,17 +219,3 @@ def _as_active(row: AnyRow) -> ActiveVersion:
         etag=row.etag,
         parser_fingerprint=row.parser_fingerprint or row.pipeline_fingerprint,
     )
-
-
-def _to_cursor(last_id: str) -> str:
-    return base64.urlsafe_b64encode(last_id.encode()).decode().rstrip("=")
-
-
-def _from_cursor(cursor: str, prefix: str) -> str:
-    try:
-        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-    except (binascii.Error, ValueError) as error:
-        raise InvalidInput("this cursor is not one of ours") from error
-    if not is_id(raw, prefix):
-        raise InvalidInput("this cursor is not one of ours")
-    return raw
