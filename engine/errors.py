@@ -5,6 +5,9 @@ EngineError
 │   └── PromptTooLong       prompt + output cannot fit the model or the pool   (HTTP 400)
 ├── QueueFull               too many requests wait; try again later            (HTTP 429)
 ├── EngineStopped           the engine is stopping or its loop has died        (HTTP 503)
+├── CacheCorrupted          the block pool's books do not add up: a bug, never a request's fault
+├── StepFailed              a step raised: its requests are lost, the engine goes on (HTTP 500)
+├── NoTokenAllowed          the token mask allows nothing, or logits are no numbers  (HTTP 500)
 ├── ModelLoadError          weights, configuration or tokenizer cannot be used
 └── KernelUnavailable       this attention backend or device cannot run here
 """
@@ -42,6 +45,18 @@ class QueueFull(EngineError):
 
 class EngineStopped(EngineError):
     code = "engine_stopped"
+
+
+class CacheCorrupted(EngineError):
+    code = "cache_corrupted"
+
+
+class StepFailed(EngineError):
+    code = "step_failed"
+
+
+class NoTokenAllowed(EngineError):
+    code = "no_token_allowed"
 
 
 class ModelLoadError(EngineError):
