@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from core.artifacts import Artifacts
     from core.ports.catalog import Catalog
     from core.ports.clock import Clock
+    from core.ports.generator import Generator
     from core.ports.job_queue import JobQueue
     from core.ports.models import Embedder, TokenCounter
     from core.ports.object_store import ObjectStore
@@ -32,7 +33,7 @@ class Adapters:
     """One of each port, made when first asked for; safe in threads, not across a fork.
 
     Each property raises SettingsError when what it needs is not configured (the embedded stack's
-    supervisor fills these settings in for its children).
+    supervisor fills these settings in for its children), but for the generator, which is optional.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -70,6 +71,11 @@ class Adapters:
     @property
     def embedder(self) -> Embedder:
         return self._once("embedder", lambda: create_embedder(self.settings))
+
+    @property
+    def generator(self) -> Generator | None:
+        """What writes answers; None where no language model is configured."""
+        return self._once("generator", lambda: create_generator(self.settings))
 
     @property
     def token_counter(self) -> TokenCounter:
@@ -153,6 +159,14 @@ def create_embedder(settings: Settings) -> Embedder:
     from core.adapters.embed_http import HttpEmbedder
 
     return HttpEmbedder(settings.models)
+
+
+def create_generator(settings: Settings) -> Generator | None:
+    if not settings.generator.url:
+        return None
+    from core.adapters.generate_http import HttpGenerator
+
+    return HttpGenerator(settings.generator)
 
 
 def create_token_counter(settings: Settings) -> TokenCounter:

@@ -12,6 +12,7 @@ from core.domain.documents import Accepted, ObservedObject, Queue
 from core.domain.generation import ChatMessage
 from core.ports.catalog import Catalog
 from core.ports.clock import Clock
+from core.ports.generator import Generator as TextGenerator
 from core.ports.job_queue import JobQueue
 from core.ports.models import Embedder
 from core.ports.object_store import ObjectStore
@@ -41,8 +42,10 @@ class Asked:
 
     Empty tuples do not narrow. trace_id: the id of the request, for whoever reads the answer beside
     the log. mode, max_tokens: None for the settings'. history: earlier turns, oldest first, user
-    and assistant by turns, exactly as they were sent. is_cancelled: asked from the worker thread
-    while it waits for the generator; true stops the work at once.
+    and assistant by turns, exactly as they were sent. standalone: the question as it is understood
+    without the history, which is what is searched; empty: it stands alone. condense_ms: what making
+    it took. is_cancelled: asked from the worker thread while it waits for the generator; true stops
+    the work at once.
     """
 
     answer_id: str
@@ -54,12 +57,15 @@ class Asked:
     max_tokens: int | None = None
     conversation_id: str | None = None
     history: tuple[ChatMessage, ...] = ()
+    standalone: str = ""
+    condense_ms: float = 0.0
     is_cancelled: Callable[[], bool] = never
 
 
 class AnswerQuestion(Protocol):
     """Answer and store; events as JSON objects with `type` and `seq`, the last one is
-    `answer.completed` or `error`. Closing the generator stops the work, and nothing is stored."""
+    `answer.completed` or `error`. Closing the generator, or `is_cancelled`, stops the work: then
+    nothing more comes, and nothing is stored."""
 
     def __call__(
         self, principal: Principal, asked: Asked
@@ -68,7 +74,8 @@ class AnswerQuestion(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """`tenant_ids`: documents bucket -> the tenant that owns it."""
+    """`tenant_ids`: documents bucket -> the tenant that owns it. `generator`: None where no language
+    model is configured."""
 
     settings: Settings
     catalog: Catalog
@@ -84,3 +91,4 @@ class Services:
     tenant_ids: Mapping[str, str]
     close: Callable[[], None]
     version: str = ""
+    generator: TextGenerator | None = None

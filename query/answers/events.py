@@ -2,7 +2,8 @@
 
 As JSON an event is one flat object, `{"type": ..., "seq": ..., <payload>}`; the same object is
 streamed, stored and replayed. Order: `answer.created`, `retrieval.queries`, `retrieval.sources`,
-then for each quote `text.delta`, `citation.added`, `citation.verified`, and at the end
+then for each quote `text.delta`, `citation.added`, `citation.verified`; for each sentence of a
+written answer its deltas, both events of each of its citations, `sentence.verified`; and at the end
 `answer.completed` (the whole answer) or `error`.
 """
 
@@ -24,6 +25,7 @@ class EventType(StrEnum):
     TEXT_DELTA = "text.delta"
     CITATION_ADDED = "citation.added"
     CITATION_VERIFIED = "citation.verified"
+    SENTENCE_VERIFIED = "sentence.verified"
     ANSWER_COMPLETED = "answer.completed"
     ERROR = "error"
 

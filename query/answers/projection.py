@@ -14,6 +14,7 @@ from core.domain.answers import (
     SCHEMA_VERSION,
     Answer,
     AnswerMode,
+    AnswerSentence,
     AnswerSource,
     AnswerStatus,
     Citation,
@@ -41,8 +42,11 @@ def answer_to_json(answer: Answer) -> dict[str, Any]:
         "question": answer.question,
         "answer_status": answer.answer_status.value,
         "mode": answer.mode.value,
+        "mode_reason": answer.mode_reason,
+        "conversation_id": answer.conversation_id,
         "text": answer.text,
         "citations": [citation_to_json(citation) for citation in answer.citations],
+        "sentences": [sentence_to_json(sentence) for sentence in answer.sentences],
         "sources": [source_to_json(source) for source in answer.sources],
         "missing": list(answer.missing),
         "usage": asdict(answer.usage),
@@ -63,6 +67,17 @@ def citation_to_json(citation: Citation) -> dict[str, Any]:
         "verdict": citation.verdict.value,
         "support_score": round(citation.support_score, _SCORE_DIGITS),
         "sources": [_quote_to_json(quote) for quote in citation.sources],
+    }
+
+
+def sentence_to_json(sentence: AnswerSentence) -> dict[str, Any]:
+    return {
+        "start": sentence.start,
+        "end": sentence.end,
+        "verdict": sentence.verdict.value,
+        "support_score": round(sentence.support_score, _SCORE_DIGITS),
+        "citation_ids": list(sentence.citation_ids),
+        "is_replaced": sentence.is_replaced,
     }
 
 
@@ -103,8 +118,11 @@ def answer_from_json(data: Mapping[str, Any]) -> Answer:
             question=data.get("question", ""),
             answer_status=AnswerStatus(data["answer_status"]),
             mode=AnswerMode(data.get("mode", AnswerMode.EXTRACTIVE)),
+            mode_reason=data.get("mode_reason", ""),
+            conversation_id=data.get("conversation_id"),
             text=data["text"],
             citations=tuple(_citation(item) for item in data.get("citations", ())),
+            sentences=tuple(_sentence(item) for item in data.get("sentences", ())),
             sources=tuple(_source(item) for item in data.get("sources", ())),
             missing=tuple(data.get("missing", ())),
             usage=Usage(**_known(Usage, data.get("usage", {}))),
@@ -148,6 +166,17 @@ def _citation(data: Mapping[str, Any]) -> Citation:
         verdict=Verdict(data["verdict"]),
         support_score=data.get("support_score", 0.0),
         sources=tuple(_quote(item) for item in data["sources"]),
+    )
+
+
+def _sentence(data: Mapping[str, Any]) -> AnswerSentence:
+    return AnswerSentence(
+        start=data["start"],
+        end=data["end"],
+        verdict=Verdict(data["verdict"]),
+        support_score=data.get("support_score", 0.0),
+        citation_ids=tuple(data.get("citation_ids", ())),
+        is_replaced=bool(data.get("is_replaced", False)),
     )
 
 

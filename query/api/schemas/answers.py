@@ -22,6 +22,12 @@ class Narrowing(Received):
 
 class AnswerRequest(Narrowing):
     question: Text
+    mode: Literal["auto", "extractive", "generative"] | None = Field(
+        None, description="null: as configured (`answer.mode`)"
+    )
+    max_tokens: int | None = Field(
+        None, ge=1, le=4096, description="of a written answer; null: as configured"
+    )
     stream: bool = Field(False, description="events instead of one object; as `Accept` also says")
     background: bool = Field(False, description="go on, and store it, when the client leaves")
 
@@ -102,6 +108,17 @@ class Citation(Sent):
     sources: list[Quote]
 
 
+class WrittenSentence(Sent):
+    """`is_replaced`: what was written was not supported; the quote was sent instead of it."""
+
+    start: int
+    end: int
+    verdict: Verdict
+    support_score: float
+    citation_ids: list[str]
+    is_replaced: bool
+
+
 class Source(Sent):
     id: str
     document_id: str
@@ -144,8 +161,11 @@ class Answer(Sent):
     question: str
     answer_status: AnswerStatus
     mode: AnswerMode
+    mode_reason: str = Field("", description="why this mode was used: see docs/answers.md")
+    conversation_id: str | None = None
     text: str
     citations: list[Citation]
+    sentences: list[WrittenSentence] = Field([], description="of a written answer, in order")
     sources: list[Source]
     missing: list[str]
     usage: TokenUsage
