@@ -74,8 +74,8 @@ class AnswerQuestion(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """`tenant_ids`: documents bucket -> the tenant that owns it. `generator`: None where no language
-    model is configured."""
+    """`tenant_ids`: documents bucket -> the tenant that owns it. `generator`: None where no
+    language model is configured."""
 
     settings: Settings
     catalog: Catalog

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _CONNECT_TIMEOUT_S = 3.0
 _ASKING_TIMEOUT_S = 5.0  # of info and token counts: a person waits for them
+_FAILURE_COUNTS_S = 1.0
 _MAX_REFUSAL_BYTES = 20_000
 _STALE = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 
@@ -76,11 +77,12 @@ class HttpGenerator:
         )
         self._lock = threading.Lock()
         self._info: GeneratorInfo | None = None
+        self._failure: tuple[float, PinciteError] | None = None
 
     def info(self) -> GeneratorInfo:
         with self._lock:
             if self._info is None:
-                self._info = self._ask()
+                self._info = self._ask_unless_just_failed()
             return self._info
 
     def count_tokens(self, messages: Sequence[ChatMessage], *, opens_answer: bool) -> int:
@@ -99,7 +101,9 @@ class HttpGenerator:
             raise malformed("no count") from error
 
     async def stream(self, request: GenerationRequest) -> AsyncIterator[GenerationEvent]:
-        info = self._info or await anyio.to_thread.run_sync(self.info)
+        info = self._info
+        if info is None:
+            info = await anyio.to_thread.run_sync(self.info)
         try:
             async with self._sent(request_to_json(request, info)) as generation:
                 async for event in generation:
@@ -137,6 +141,20 @@ class HttpGenerator:
             finally:
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
+
+    def _ask_unless_just_failed(self) -> GeneratorInfo:
+        """Questions that waited for one that failed do not each wait as long as it did."""
+        if self._failure is not None:
+            failed_at, error = self._failure
+            if self._monotonic() - failed_at < _FAILURE_COUNTS_S:
+                raise type(error)(error.message, hint=error.hint)
+        try:
+            info = self._ask()
+        except PinciteError as error:
+            self._failure = (self._monotonic(), error)
+            raise
+        self._failure = None
+        return info
 
     def _ask(self) -> GeneratorInfo:
         wanted = self._settings.model
