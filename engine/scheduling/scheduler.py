@@ -23,8 +23,9 @@ from engine.cache.integrity import check_integrity
 from engine.errors import CacheCorrupted, InvalidRequest, PromptTooLong, QueueFull
 from engine.request import FinishReason, RequestStatus
 from engine.scheduling.preemption import admission_headroom, choose_victim
+from engine.scheduling.step_budget import StepBudget
 from engine.scheduling.waiting_queue import AdmissionRate, WaitingQueue
-from engine.step import ScheduledSequence, StepPlan
+from engine.step import StepPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class SchedulerLimits:
     """
+    max_waiting: requests here at once beyond `max_num_seqs`.
     max_overtakes: how many later requests may be admitted past one that does not fit; then nothing
         passes it any more, so that it cannot starve.
     continuous: False admits only into an empty engine and waits for the whole batch (static
@@ -60,23 +62,6 @@ class SchedulerLimits:
             max_model_len=max_model_len,
             max_waiting=config.max_waiting,
         )
-
-
-class _StepBudget:
-    """The plan of one step as it grows."""
-
-    def __init__(self, num_tokens: int) -> None:
-        self.num_left = num_tokens
-        self.sequences: list[ScheduledSequence] = []
-
-    def give(self, request: Request) -> None:
-        """As much of the request's gap as is left, in one piece."""
-        num_tokens = min(request.num_uncomputed_tokens, self.num_left)
-        if num_tokens:
-            self.num_left -= num_tokens
-            self.sequences.append(
-                ScheduledSequence(request, request.num_computed_tokens, num_tokens)
-            )
 
 
 class Scheduler:
@@ -109,7 +94,7 @@ class Scheduler:
     def schedule(self) -> StepPlan | None:
         """Choose the tokens of the next step; None when there is no request."""
         self._blocks.finish_copies()
-        step = _StepBudget(self.limits.max_num_batched_tokens)
+        step = StepBudget(self.limits.max_num_batched_tokens)
         has_room = self._make_room()
         for request in sorted(self._running, key=_is_prefilling):
             self._blocks.grow(request)
@@ -151,7 +136,7 @@ class Scheduler:
             self._preempt(choose_victim(reversed(self._running), self._blocks))
         return self.num_preemptions == num_before
 
-    def _admit(self, step: _StepBudget) -> None:
+    def _admit(self, step: StepBudget) -> None:
         """Start waiting requests while there are tokens, seats and blocks. One that does not fit is
         passed by, but not for ever."""
         if self._running and not self.limits.continuous:
@@ -212,11 +197,9 @@ class Scheduler:
         if request.request_id in self._requests:
             raise InvalidRequest("a request with this id is running", param="request_id")
         self._check_length(request)
-        if len(self._waiting) >= self.limits.max_waiting:
+        if len(self._requests) >= self.limits.max_num_seqs + self.limits.max_waiting:
             retry_after_s = self._rate.refused(self._clock())
-            raise QueueFull(
-                f"{len(self._waiting)} requests wait already", retry_after_s=retry_after_s
-            )
+            raise QueueFull("too many requests wait already", retry_after_s=retry_after_s)
         self._requests[request.request_id] = request
         self._waiting.add(request)
 
@@ -272,6 +255,16 @@ class Scheduler:
     def requests(self) -> tuple[Request, ...]:
         """All that have not ended, by the time they were added."""
         return tuple(self._requests.values())
+
+    @property
+    def num_blocks(self) -> int:
+        """Of the pool, without the null block."""
+        return self._blocks.pool.num_usable
+
+    @property
+    def num_used_blocks(self) -> int:
+        """Held by running requests; cached blocks are free."""
+        return self._blocks.pool.num_referenced
 
     @property
     def prefix_query_tokens(self) -> int:
