@@ -22,7 +22,7 @@ from query.http.auth import Searcher, TheServices
 from query.http.errors import problem, request_id_of, status_of_code
 from query.http.event_stream import EVENT_STREAM, FinalEvent, LiveEvents, replayed
 from query.http.slots import Slots
-from query.http.worker_events import Event
+from query.http.worker_events import Event, HasLeft
 from query.services import Asked, Services
 
 router = APIRouter(prefix="/v1/answers", tags=["answers"])
@@ -54,6 +54,10 @@ async def ask(
 ) -> Response:
     """Answer a question from the documents that the caller may see: one object, or its events as
     they happen (`"stream": true` or `Accept: text/event-stream`).
+
+    `mode` is `extractive` (verbatim quotes), `generative` (written by the configured language
+    model, every sentence verified and flagged) or `auto` (written only where that model passed the
+    gate, and an unsupported sentence replaced by its quote before it is sent).
 
     When the client leaves the work stops at once and nothing is stored, unless `background`.
     """
@@ -114,7 +118,7 @@ class _Run:
     request_id: str
     running: set[str]
 
-    def events(self) -> Generator[Event, None, None]:
+    def events(self, has_left: HasLeft) -> Generator[Event, None, None]:
         """In a worker thread. Once the whole answer is there it is stored: that is the change."""
         question = Asked(
             answer_id=self.answer_id,
@@ -122,6 +126,9 @@ class _Run:
             collections=tuple(self.asked.collections),
             document_ids=tuple(self.asked.document_ids),
             trace_id=self.request_id,
+            mode=self.asked.mode,
+            max_tokens=self.asked.max_tokens,
+            is_cancelled=has_left,
         )
         self.running.add(self.answer_id)
         try:

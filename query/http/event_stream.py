@@ -32,7 +32,8 @@ class _EventResponse(Response):
     """What both kinds of response share: who runs the generator, and for how long.
 
     Args:
-        start: makes the generator, in the worker thread.
+        start: makes the generator, in the worker thread; it is handed what tells whether the
+            client has left.
         runs_on: whether it goes on to its end when the client has left.
     """
 

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from core.errors import IndexUnavailable, InternalError, Overloaded
 from query.http.event_stream import FinalEvent, LiveEvents, frame
 from query.http.slots import Slots
-from query.http.worker_events import Event, Failed, running
+from query.http.worker_events import Event, Failed, HasLeft, running
 
 Receive = Callable[[], Any]
 
@@ -66,7 +67,7 @@ async def test_silence_is_broken_by_heartbeats() -> None:
         if piece.startswith(b":"):
             heard.set()
 
-    def events() -> Generator[Event, None, None]:
+    def events(_: HasLeft) -> Generator[Event, None, None]:
         yield event(1)
         assert heard.wait(20)
         yield event(2)
@@ -88,7 +89,7 @@ async def test_a_client_that_leaves_stops_the_work_unless_it_runs_on(
     begun, may_go_on, closed = threading.Event(), threading.Event(), threading.Event()
     finished: list[bool] = []
 
-    def events() -> Generator[Event, None, None]:
+    def events(_: HasLeft) -> Generator[Event, None, None]:
         try:
             yield event(1)
             begun.set()
@@ -120,7 +121,7 @@ async def test_a_client_that_leaves_stops_the_work_unless_it_runs_on(
 
 
 async def test_no_event_at_all_is_our_fault() -> None:
-    def events() -> Generator[Event, None, None]:
+    def events(_: HasLeft) -> Generator[Event, None, None]:
         yield from ()
 
     for response in (
@@ -134,7 +135,7 @@ async def test_no_event_at_all_is_our_fault() -> None:
 
 
 async def test_an_error_before_the_first_event_is_raised_as_it_is() -> None:
-    def events() -> Generator[Event, None, None]:
+    def events(_: HasLeft) -> Generator[Event, None, None]:
         for error in [IndexUnavailable("down")]:
             raise error
         yield event(1)
@@ -148,7 +149,7 @@ async def test_an_error_before_the_first_event_is_raised_as_it_is() -> None:
 async def test_slots_are_bounded_and_given_back() -> None:
     used = slots(1)
 
-    def events() -> Generator[Event, None, None]:
+    def events(_: HasLeft) -> Generator[Event, None, None]:
         yield event(1)
 
     with used.take(), pytest.raises(Overloaded) as caught:
@@ -164,7 +165,7 @@ async def test_slots_are_bounded_and_given_back() -> None:
 async def test_a_reader_that_leaves_closes_the_generator_in_its_own_thread() -> None:
     threads: list[int] = []
 
-    def events() -> Generator[Event, None, None]:
+    def events(_: HasLeft) -> Generator[Event, None, None]:
         try:
             for seq in range(1, 1_000_000):
                 yield event(seq)
@@ -177,10 +178,25 @@ async def test_a_reader_that_leaves_closes_the_generator_in_its_own_thread() -> 
     assert threads[0] != threading.get_ident()
 
 
+async def test_a_generator_that_waits_is_told_that_the_reader_left() -> None:
+    heard: list[bool] = []
+
+    def events(has_left: HasLeft) -> Generator[Event, None, None]:
+        heard.append(has_left())
+        yield event(1)
+        while not has_left():  # it gives out nothing meanwhile
+            time.sleep(0.001)
+        heard.append(True)
+
+    async with running(events, slots()) as items:
+        assert await items.receive() == event(1)
+    assert heard == [False, True]
+
+
 async def test_a_slow_reader_does_not_hold_the_work_up() -> None:
     finished = threading.Event()
 
-    def events() -> Generator[Event, None, None]:
+    def events(_: HasLeft) -> Generator[Event, None, None]:
         for seq in range(1, 500):
             yield event(seq)
         finished.set()
