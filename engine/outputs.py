@@ -27,6 +27,7 @@ class RequestTimings:
     queue_s: float | None = None
     first_token_s: float | None = None  # arrival to first token
     total_s: float = 0.0
+    inter_token_s: tuple[float, ...] = ()  # from each token to the next
 
 
 @dataclass(frozen=True, slots=True)

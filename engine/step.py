@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from engine.request import Request
 
+# In the place of a token id: none may be chosen (an empty mask, or logits that are not numbers).
+# The engine ends such a request as an error.
+NO_TOKEN = -1
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduledSequence:
@@ -46,7 +50,8 @@ class StepPlan:
 
 @dataclass(frozen=True, slots=True)
 class StepOutput:
-    """`token_ids` by request id, for the sequences of the plan that sample."""
+    """`token_ids` by request id, for the sequences of the plan that sample; NO_TOKEN where none
+    could be chosen."""
 
     token_ids: dict[str, int] = field(default_factory=dict)
 

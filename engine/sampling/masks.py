@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from engine.request import Request
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 def has_mask(request: Request) -> bool:
@@ -46,8 +46,8 @@ def _allowed(request: Request) -> Sequence[int] | None:
         return None
     try:
         return mask(tuple(request.output_token_ids))
-    except Exception:  # noqa: BLE001 - the caller's code may end its own request only
-        _log.exception(
+    except Exception:  # the caller's code may end its own request only
+        log.exception(
             "the token mask of request %s raised: no token is allowed", request.request_id
         )
         return ()

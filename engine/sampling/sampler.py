@@ -14,16 +14,13 @@ from engine.sampling.filters import keep_min_p, keep_top_k, keep_top_p
 from engine.sampling.masks import apply_mask, has_mask
 from engine.sampling.penalties import apply_penalties, has_penalties
 from engine.sampling.randomness import uniform
+from engine.step import NO_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engine.request import Request
     from engine.sampling_params import SamplingParams
-
-# In the place of a token id: none may be chosen (an empty mask, or logits that are not numbers).
-# The engine ends such a request as an error.
-NO_TOKEN = -1
 
 
 class Sampler:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from engine.request import Request
 from engine.sampling.randomness import uniform
-from engine.sampling.sampler import NO_TOKEN, Sampler, next_token_weights
+from engine.sampling.sampler import Sampler, next_token_weights
 from engine.sampling_params import SamplingParams
+from engine.step import NO_TOKEN
 
 VOCAB = 12
 CPU = torch.device("cpu")
