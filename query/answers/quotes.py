@@ -17,6 +17,7 @@ from core.artifacts import Artifacts
 from core.domain.access import Principal
 from core.domain.documents import ActiveVersion
 from core.domain.pages import Chunk, Location, Page, SourceSpan
+from core.errors import NotFound
 from query.answers.evidence import Evidence
 
 log = structlog.get_logger(__name__)
@@ -49,10 +50,17 @@ class PageTexts:
         for item in evidence:
             version = versions[item.passage.generation_id]
             wanted[version.sha256, version.parser_fingerprint].update(item.passage.chunk.pages)
-        self._pages = {
-            content: artifacts.read_pages(principal, *content, sorted(numbers))
-            for content, numbers in wanted.items()
-        }
+        self._pages: dict[tuple[str, str], dict[int, Page]] = {}
+        for content, numbers in wanted.items():
+            try:
+                self._pages[content] = artifacts.read_pages(principal, *content, sorted(numbers))
+            except NotFound:  # purged while they were being read
+                self._pages[content] = {}
+
+    def has_any(self, evidence: Evidence) -> bool:
+        """Whether any page under the evidence's chunk is stored."""
+        _, pages = self.of(evidence)
+        return any(number in pages for number in evidence.passage.chunk.pages)
 
     def of(self, evidence: Evidence) -> tuple[ActiveVersion, dict[int, Page]]:
         version = self._versions[evidence.passage.generation_id]

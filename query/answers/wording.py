@@ -1,14 +1,11 @@
 """The few sentences an extractive answer says itself, in the language of the question.
 
-Text is plain. A quote must not smuggle in an image, a link's address or markup, so what a Markdown
-or HTML reader would act on is parted by a space; a quote otherwise differs from the page only in
-white space.
+Text is plain: a quote differs from the page only in white space (query.answers.plain_text).
 """
 
 from __future__ import annotations
 
-import regex
-
+from query.answers.plain_text import inert_quote
 from query.retrieval.questions import Question
 
 _NOT_FOUND = {
@@ -19,7 +16,6 @@ _MISSING = {
     "en": "Not in the documents: {parts}",
     "de": "Nicht in den Dokumenten: {parts}",
 }
-_ACTIVE = regex.compile(r"(?<=[\]!])(?=[(\[])|(?<=<)(?=[\p{L}/!?])")
 
 
 def not_found(question: Question) -> str:
@@ -36,7 +32,7 @@ def shown_quote(quote: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return _ACTIVE.sub(" ", " ".join(text.split()))
+    return inert_quote(" ".join(text.split()))
 
 
 def _language(question: Question) -> str:
