@@ -202,9 +202,6 @@ def _scheduler(
         model_salt=f"{parts.fingerprint} {parts.dtype}".encode(),
     )
     limits = replace(
-        SchedulerLimits.from_config(config, parts.max_model_len),
-        # The intake holds the cap, so that callers are refused at once, in their own thread.
-        max_waiting=config.max_num_seqs + config.max_waiting,
-        continuous=continuous,
+        SchedulerLimits.from_config(config, parts.max_model_len), continuous=continuous
     )
     return Scheduler(limits, blocks, clock=clock)
