@@ -170,6 +170,9 @@ class AnswerSettings(Section):
     max_tokens: int = Field(256, ge=1, description="of a written answer")
     max_prompt_tokens: int = Field(2_048, ge=256, description="of a written answer's prompt")
     max_history_turns: int = Field(6, ge=0, description="of a conversation, in the prompt")
+    evidence: Literal["auto", "sentences", "passages"] = Field(
+        "auto", description="what the generator reads; auto: passages in a window of 16,384 tokens"
+    )
 
 
 class ApiSettings(Section):

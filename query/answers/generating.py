@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from typing import TypeAlias
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from core.domain.generation import GenerationEnd, GenerationEvent, GenerationRequest
-from core.errors import GeneratorUnavailable
+from core.domain.generation import (
+    ChatMessage,
+    GenerationEnd,
+    GenerationEvent,
+    GenerationRequest,
+)
+from core.errors import GeneratorUnavailable, InvalidInput
 from core.ports.generator import Generator
 
-__all__ = ["Abandoned", "GenerationLoop"]
+__all__ = ["Abandoned", "GenerationLoop", "PrefixLengths"]
 
 _POLL_S = 0.05
 _CLOSE_S = 5.0  # a connection that does not close in this time is left to the loop
@@ -120,3 +125,30 @@ def _await_close(items: queue.SimpleQueue[_Item]) -> None:
             pass
     except queue.Empty:
         pass
+
+
+class PrefixLengths:
+    """How many tokens the constant prefix has, asked once of each generator. Safe in threads.
+
+    Counted alone it is as long as inside a prompt wherever a chat template renders message by
+    message; where one does not, a few tokens less are shared, or none.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lengths: dict[str, int] = {}
+
+    def of(self, generator: Generator, prefix: Sequence[ChatMessage]) -> int:
+        """Raises what `Generator.count_tokens` does, but InvalidInput."""
+        fingerprint = generator.info().fingerprint
+        with self._lock:
+            known = self._lengths.get(fingerprint)
+        if known is not None:
+            return known
+        try:
+            length = generator.count_tokens(prefix, opens_answer=False)
+        except InvalidInput:
+            length = 0
+        with self._lock:
+            self._lengths[fingerprint] = length
+        return length

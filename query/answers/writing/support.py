@@ -1,0 +1,80 @@
+"""Whether a written sentence says what its quotes say, and which quote each citation shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from core.domain.answers import Verdict
+from query.answers.quotes import Quote
+from query.answers.verification import Support, verify
+from query.answers.writing.given import GivenPassage
+from query.answers.written_sentences import WrittenSentence
+
+__all__ = ["Cited", "Judged", "judge"]
+
+_ORDER = {Verdict.SUPPORTED: 2, Verdict.WEAK: 1, Verdict.UNSUPPORTED: 0}
+Verify = Callable[[str, Sequence[str], str], Support]
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """What one citation of a sentence shows, and how far that alone supports the sentence."""
+
+    passage: GivenPassage
+    quote: Quote
+    verdict: Verdict
+    support_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """`cited` in the order of the sentence's numbers."""
+
+    verdict: Verdict
+    support_score: float
+    cited: tuple[Cited, ...]
+
+
+def judge(
+    sentence: WrittenSentence, given: Sequence[GivenPassage], verify: Verify = verify
+) -> Judged:
+    """The verdict on a sentence against the quotes that it cites.
+
+    One that cites nothing is held against everything that was given, and is at best weak: nobody
+    can look it up. Of quotes that support a sentence only together, none is told to support less
+    than weakly.
+    """
+    passages = [given[number - 1] for number in sentence.cited]
+    if not passages:
+        support = _check(sentence.text, [q for p in given for q in p.quotes], given, verify)
+        verdict = min(support.verdict, Verdict.WEAK, key=_ORDER.__getitem__)
+        return Judged(verdict, support.support_score, ())
+    alone = [_best(sentence.text, passage, verify) for passage in passages]
+    if len(alone) == 1:
+        return Judged(alone[0].verdict, alone[0].support_score, tuple(alone))
+    together = _check(sentence.text, [one.quote for one in alone], passages, verify)
+    if together.verdict is Verdict.UNSUPPORTED:
+        return Judged(together.verdict, together.support_score, tuple(alone))
+    if all(one.verdict is not Verdict.SUPPORTED for one in alone):
+        alone = [
+            replace(one, verdict=max(one.verdict, Verdict.WEAK, key=_ORDER.__getitem__))
+            for one in alone
+        ]
+    return Judged(together.verdict, together.support_score, tuple(alone))
+
+
+def _best(text: str, passage: GivenPassage, verify: Verify) -> Cited:
+    """The quote of the passage that supports the text most; of equals the first."""
+    tried = [
+        Cited(passage, quote, support.verdict, support.support_score)
+        for quote in passage.quotes
+        for support in [_check(text, [quote], [passage], verify)]
+    ]
+    return max(tried, key=lambda one: (_ORDER[one.verdict], one.support_score))
+
+
+def _check(
+    text: str, quotes: Sequence[Quote], passages: Sequence[GivenPassage], verify: Verify
+) -> Support:
+    return verify(text, [quote.text for quote in quotes], passages[0].language)
