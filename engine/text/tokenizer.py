@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from tokenizers import Tokenizer as RustTokenizer
 from tokenizers import normalizers
 
 from engine.errors import InvalidRequest, ModelLoadError
+from engine.text.config_files import read_optional_json
 from engine.text.control_tokens import GUARD
 from engine.text.token_spelling import spelling_of
 
@@ -87,7 +87,7 @@ class Tokenizer:
             # tokenizers raises nothing narrower.
             raise ModelLoadError(f"{path} is not a tokenizer: {error}") from error
         configs = [
-            _read(directory / f"{name}.json")
+            read_optional_json(directory / f"{name}.json")
             for name in ("generation_config", "config", "tokenizer_config")
         ]
         return cls(
@@ -139,17 +139,6 @@ class Tokenizer:
     def strips_first_space(self) -> bool:
         """Whether a text's first space is only the vocabulary's way to mark a word (decoding)."""
         return self._spelling.strips_first_space
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """A configuration file, or nothing: each of them is optional."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelLoadError(f"{path} is not readable JSON") from error
-    return content if isinstance(content, dict) else {}
 
 
 def _ids(backend: RustTokenizer, configs: list[dict[str, Any]], which: str) -> list[int]:
