@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from core.artifacts import Artifacts
     from core.ports.catalog import Catalog
+    from core.ports.chat_proxy import ChatProxy
     from core.ports.clock import Clock
     from core.ports.generator import Generator
     from core.ports.job_queue import JobQueue
@@ -167,6 +168,15 @@ def create_generator(settings: Settings) -> Generator | None:
     from core.adapters.generate_http import HttpGenerator
 
     return HttpGenerator(settings.generator)
+
+
+def create_chat_proxy(settings: Settings) -> ChatProxy | None:
+    """None without a generator. It belongs to the event loop that uses it, which closes it."""
+    if not settings.generator.url:
+        return None
+    from core.adapters.chat_proxy_http import HttpChatProxy
+
+    return HttpChatProxy(settings.generator)
 
 
 def create_token_counter(settings: Settings) -> TokenCounter:

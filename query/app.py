@@ -15,7 +15,9 @@ from fastapi.routing import APIRoute
 from core.settings import SOURCE_URL, ApiSettings
 from query.api import (
     answers,
+    chat,
     collections,
+    conversations,
     documents,
     files,
     jobs,
@@ -33,7 +35,19 @@ from query.page import add_page
 from query.services import Services
 
 _RENDER_THREADS = 4  # a few more than parser children draw at once
-_ROUTERS = (answers, search, documents, files, pages, jobs, collections, operations, session)
+_ROUTERS = (
+    answers,
+    chat,
+    conversations,
+    search,
+    documents,
+    files,
+    pages,
+    jobs,
+    collections,
+    operations,
+    session,
+)
 
 
 def create_app(services: Services) -> FastAPI:
@@ -45,6 +59,8 @@ def create_app(services: Services) -> FastAPI:
         # Routes that wait run in this many threads at the most; uploads and answers in their own.
         anyio.to_thread.current_default_thread_limiter().total_tokens = api.threads
         yield
+        if services.chat_proxy is not None:
+            await services.chat_proxy.close()
         services.close()
 
     app = FastAPI(

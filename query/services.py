@@ -11,6 +11,7 @@ from core.domain.access import Principal
 from core.domain.documents import Accepted, ObservedObject, Queue
 from core.domain.generation import ChatMessage
 from core.ports.catalog import Catalog
+from core.ports.chat_proxy import ChatProxy
 from core.ports.clock import Clock
 from core.ports.generator import Generator as TextGenerator
 from core.ports.job_queue import JobQueue
@@ -92,3 +93,4 @@ class Services:
     close: Callable[[], None]
     version: str = ""
     generator: TextGenerator | None = None
+    chat_proxy: ChatProxy | None = None

@@ -25,6 +25,7 @@ from core.sentence_vectors import pack
 from core.settings import Settings, load_settings
 from query.services import AnswerQuestion, Services
 from tests.fakes.answering import ScriptedAnswers
+from tests.fakes.chat_proxy import FakeChatProxy
 from tests.fakes.clock import FakeClock
 from tests.fakes.job_queue import FakeJobQueue
 from tests.fakes.models import DIMENSION, FakeEmbedder, hashed_vector
@@ -54,6 +55,7 @@ class World:
     job_queue: FakeJobQueue
     artifacts: Artifacts
     answers: ScriptedAnswers
+    chat_proxy: FakeChatProxy
     tenant_ids: dict[str, str]
     services: Services
     num_closed: list[int] = field(default_factory=list)
@@ -238,7 +240,7 @@ def build_world(
         IndexManifest("fake-embedder", DIMENSION, analyser_fingerprint(), 1, AVERAGE_TERMS)
     )
     embedder, renderer, job_queue = FakeEmbedder(), FakePageRenderer(artifacts), FakeJobQueue()
-    answers = ScriptedAnswers(catalog)
+    answers, chat_proxy = ScriptedAnswers(catalog), FakeChatProxy()
     closings: list[int] = []
     services = Services(
         settings=settings,
@@ -255,6 +257,7 @@ def build_world(
         tenant_ids=tenant_ids,
         close=lambda: closings.append(1),
         version="0.0-test",
+        chat_proxy=chat_proxy,
     )
     return World(
         settings,
@@ -267,6 +270,7 @@ def build_world(
         job_queue,
         artifacts,
         answers,
+        chat_proxy,
         tenant_ids,
         services,
         closings,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.factory import Adapters
+from core.factory import Adapters, create_chat_proxy
 from core.logging import setup_logging
 from ingest.intake import Intake
 from pincite import __version__
@@ -54,4 +54,5 @@ def build_services(settings: Settings) -> Services:
         tenant_ids=adapters.tenant_ids,
         close=adapters.close,
         version=__version__,
+        chat_proxy=create_chat_proxy(settings),
     )

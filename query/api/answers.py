@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator
-from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -14,15 +11,18 @@ from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
 
 from core.domain.access import Principal
+from core.domain.generation import ChatMessage
 from core.errors import Conflict, InvalidInput, NotFound
 from core.ids import new_answer_id, repeatable_answer_id
-from query.api.audit import write_audit
+from query.api.answer_run import AnswerRun
+from query.api.conversation_turns import history_of
 from query.api.schemas.answers import Answer, AnswerRequest
 from query.http.auth import Searcher, TheServices
-from query.http.errors import problem, request_id_of, status_of_code
+from query.http.errors import problem_of_event, request_id_of
 from query.http.event_stream import EVENT_STREAM, FinalEvent, LiveEvents, replayed
 from query.http.slots import Slots
-from query.http.worker_events import Event, HasLeft
+from query.http.worker_events import Event
+from query.retrieval.condensation import condense
 from query.services import Asked, Services
 
 router = APIRouter(prefix="/v1/answers", tags=["answers"])
@@ -78,7 +78,10 @@ async def ask(
             "the first request with this Idempotency-Key is still being answered",
             hint="ask again in a moment",
         )
-    run = _Run(services, principal, asked, answer_id, request_id_of(request), running)
+    told = await anyio.to_thread.run_sync(
+        partial(_understood, services, principal, asked, answer_id, request_id_of(request))
+    )
+    run = AnswerRun(services, principal, told, running)
     slots: Slots = request.app.state.answer_slots
     if as_events:
         heartbeat_s = services.settings.api.heartbeat_s
@@ -107,53 +110,42 @@ def replay_events(
     return replayed(events) if events else Response(status_code=204)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """One question being answered."""
-
-    services: Services
-    principal: Principal
-    asked: AnswerRequest
-    answer_id: str
-    request_id: str
-    running: set[str]
-
-    def events(self, has_left: HasLeft) -> Generator[Event, None, None]:
-        """In a worker thread. Once the whole answer is there it is stored: that is the change."""
-        question = Asked(
-            answer_id=self.answer_id,
-            question=self.asked.question,
-            collections=tuple(self.asked.collections),
-            document_ids=tuple(self.asked.document_ids),
-            trace_id=self.request_id,
-            mode=self.asked.mode,
-            max_tokens=self.asked.max_tokens,
-            is_cancelled=has_left,
+def _understood(
+    services: Services,
+    principal: Principal,
+    asked: AnswerRequest,
+    answer_id: str,
+    request_id: str,
+) -> Asked:
+    """The question with the turns before it. Raises NotFound for a conversation of another."""
+    history: tuple[ChatMessage, ...] = ()
+    started = services.clock.monotonic()
+    if asked.conversation_id is not None:
+        limit = services.settings.answer.max_history_turns
+        turns = services.catalog.conversations.turns(
+            principal, asked.conversation_id, limit=max(1, limit)
         )
-        self.running.add(self.answer_id)
-        try:
-            with closing(self.services.answer(self.principal, question)) as events:
-                for event in events:
-                    if event["type"] == "answer.completed":
-                        self._write_audit()
-                    yield event
-        finally:
-            self.running.discard(self.answer_id)
-
-    def _write_audit(self) -> None:
-        write_audit(self.services, self.request_id, self.principal, "answer.add", self.answer_id)
+        history = history_of(turns)
+    condensed = condense(asked.question, history)
+    return Asked(
+        answer_id=answer_id,
+        question=asked.question,
+        collections=tuple(asked.collections),
+        document_ids=tuple(asked.document_ids),
+        trace_id=request_id,
+        mode=asked.mode,
+        max_tokens=asked.max_tokens,
+        conversation_id=asked.conversation_id,
+        history=history,
+        standalone=condensed.query if condensed.is_follow_up else "",
+        condense_ms=(services.clock.monotonic() - started) * 1000,
+    )
 
 
 def _conclude(request: Request, last: Event) -> Response:
     if last["type"] == "answer.completed":
         return JSONResponse(last["answer"])
-    return problem(
-        status_of_code(last["code"]),
-        last["code"],
-        last["message"],
-        hint=last.get("hint"),
-        request_id=request_id_of(request),
-    )
+    return problem_of_event(last, request_id_of(request))
 
 
 def _stored(

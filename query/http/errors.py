@@ -11,8 +11,11 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from core.errors import ErrorKind, Gone, Overloaded, PinciteError
+from query.http.openai_errors import openai_error, speaks_openai
+from query.http.worker_events import Event
 
 # The titles stand here because those of the standard library differ between Python versions.
 _TITLES = {
@@ -75,7 +78,7 @@ _STATUS_BY_CODE = {kind.code: _STATUS[kind.kind] for kind in _all_kinds(PinciteE
 }
 
 
-def problem(
+def problem(  # noqa: PLR0913 - an error has that many facts
     status: int,
     code: str,
     detail: str,
@@ -83,8 +86,10 @@ def problem(
     hint: str | None = None,
     request_id: str = "",
     headers: dict[str, str] | None = None,
+    param: str | None = None,
 ) -> JSONResponse:
-    """An error as every route answers it: type, title, status, code, detail, request id, hint."""
+    """An error as every route answers it: type, title, status, code, detail, request id, hint; in
+    OpenAI's shape (`param`: the field that is wrong) where its clients ask."""
     body: dict[str, Any] = {
         "type": f"urn:pincite:error:{code}",
         "title": _TITLES.get(status) or HTTPStatus(status).phrase,
@@ -93,11 +98,42 @@ def problem(
         "detail": detail,
         "request_id": request_id,
     }
-    return JSONResponse(
+    return _ErrorResponse(
         body | ({"hint": hint} if hint else {}),
-        status_code=status,
-        headers=headers,
-        media_type=PROBLEM_JSON,
+        openai_error(status, code, detail, hint=hint, param=param),
+        status,
+        headers,
+    )
+
+
+class _ErrorResponse(JSONResponse):
+    """Chooses its shape when it is sent, since it is the path that decides."""
+
+    def __init__(
+        self,
+        body: dict[str, Any],
+        openai_body: dict[str, Any],
+        status: int,
+        headers: dict[str, str] | None,
+    ) -> None:
+        super().__init__(body, status_code=status, headers=headers, media_type=PROBLEM_JSON)
+        self._openai = JSONResponse(openai_body, status_code=status, headers=headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if speaks_openai(scope["path"]):
+            await self._openai(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
+def problem_of_event(event: Event, request_id: str) -> JSONResponse:
+    """Of an answer that ended in an `error` event."""
+    return problem(
+        status_of_code(event["code"]),
+        event["code"],
+        event["message"],
+        hint=event.get("hint"),
+        request_id=request_id,
     )
 
 
@@ -118,6 +154,7 @@ def problem_of(error: PinciteError, request_id: str) -> JSONResponse:
         hint=error.hint,
         request_id=request_id,
         headers=headers,
+        param=_param_of(error),
     )
 
 
@@ -151,6 +188,7 @@ def install_error_handlers(app: FastAPI) -> None:
             "invalid_request",
             "; ".join(reasons[:_MAX_REASONS]),
             request_id=request_id_of(request),
+            param=_first_field(error),
         )
 
     @app.exception_handler(HTTPException)
@@ -163,6 +201,17 @@ def install_error_handlers(app: FastAPI) -> None:
             request_id=request_id_of(request),
             headers=dict(error.headers or {}),
         )
+
+
+def _first_field(error: RequestValidationError) -> str | None:
+    """The first wrong field, by its outermost name."""
+    places = [detail["loc"] for detail in error.errors()]
+    return next((str(place[1]) for place in places if len(place) > 1), None)
+
+
+def _param_of(error: PinciteError) -> str | None:
+    param = error.context.get("param")
+    return param if isinstance(param, str) else None
 
 
 def request_id_of(request: Request) -> str:

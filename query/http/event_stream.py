@@ -69,13 +69,21 @@ class LiveEvents(_EventResponse):
     """Events as they happen, with a comment every `heartbeat_s` of silence.
 
     What is raised before the first event is an ordinary HTTP error; later it is an event `error`.
+    `encode` puts an event on the wire; one that its clients have no word for becomes nothing.
     """
 
     def __init__(
-        self, start: StartEvents, slots: Slots, *, runs_on: bool, heartbeat_s: float
+        self,
+        start: StartEvents,
+        slots: Slots,
+        *,
+        runs_on: bool,
+        heartbeat_s: float,
+        encode: Callable[[Event], bytes] | None = None,
     ) -> None:
         super().__init__(start, slots, runs_on=runs_on)
         self._heartbeat_s = heartbeat_s
+        self._encode = encode or frame
 
     async def _respond(self, items: Items) -> Response:
         try:
@@ -90,7 +98,7 @@ class LiveEvents(_EventResponse):
 
     async def _frames(self, first: Event, items: Items) -> AsyncIterator[bytes]:
         event = first
-        yield frame(event)
+        yield self._encode(event)
         while True:
             item: Event | Failed | None = None
             try:
@@ -101,11 +109,11 @@ class LiveEvents(_EventResponse):
             if item is None:
                 yield _HEARTBEAT
             elif isinstance(item, Failed):
-                yield frame(_error_event(item.error, event["seq"] + 1))
+                yield self._encode(_error_event(item.error, event["seq"] + 1))
                 return
             else:
                 event = item
-                yield frame(event)
+                yield self._encode(event)
 
 
 class FinalEvent(_EventResponse):

@@ -28,8 +28,23 @@ class AnswerRequest(Narrowing):
     max_tokens: int | None = Field(
         None, ge=1, le=4096, description="of a written answer; null: as configured"
     )
+    conversation_id: str | None = Field(
+        None, description="of POST /v1/conversations: earlier turns make follow-ups understood"
+    )
     stream: bool = Field(False, description="events instead of one object; as `Accept` also says")
     background: bool = Field(False, description="go on, and store it, when the client leaves")
+
+
+class ConversationRequest(Received):
+    title: str = Field("", max_length=200, description="empty: the first question")
+
+
+class Conversation(Sent):
+    id: str
+    object: Literal["pincite.conversation"] = "pincite.conversation"
+    title: str
+    created_at: str
+    num_answers: int
 
 
 class SearchRequest(Narrowing):

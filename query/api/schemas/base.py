@@ -41,3 +41,12 @@ class Problem(Sent):
     detail: str = Field(description="a sentence; for people")
     request_id: str
     hint: str | None = None
+
+
+class OpenAiError(Sent):
+    """What is in the `error` of a response in OpenAI's shape."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str

@@ -55,8 +55,15 @@ def test_operations_have_distinct_names() -> None:
 def test_every_operation_tells_its_errors_and_its_keys(
     method: str, path: str, operation: dict[str, Any]
 ) -> None:
-    problem = operation["responses"]["default"]["content"]["application/problem+json"]
-    assert problem["schema"] == {"$ref": "#/components/schemas/Problem"}
+    content = operation["responses"]["default"]["content"]
+    if path.startswith(("/v1/chat/", "/v1/models")):
+        expected = {"application/json": "OpenAiProblem"}
+    else:
+        expected = {"application/problem+json": "Problem"}
+    assert content == {
+        kind: {"schema": {"$ref": f"#/components/schemas/{name}"}}
+        for kind, name in expected.items()
+    }
     assert "422" not in operation["responses"]
     if path == "/v1/about":
         assert "security" not in operation
@@ -99,6 +106,9 @@ def test_what_the_api_answers_is_what_the_document_says(client: TestClient, worl
     ready = world.ingest(texts=["The pumps are tested yearly."])
     waiting = world.announce("hr/waiting.pdf", b"%PDF-1.7 waiting")
     answered = client.post("/v1/answers", json={"question": "How often?"}).json()
+    thread = client.post("/v1/conversations", json={}).json()["id"]
+    talk = f"/v1/conversations/{thread}"
+    chat = {"model": "rag", "messages": [{"role": "user", "content": "How often?"}]}
     one, job = f"/v1/documents/{ready.document_id}", f"/v1/jobs/{waiting.job_id}"
     page = "/v1/documents/{document_id}/pages/{page}"
     requests: list[tuple[str, str, str, dict[str, Any]]] = [
@@ -107,6 +117,23 @@ def test_what_the_api_answers_is_what_the_document_says(client: TestClient, worl
         ("GET", "/v1/answers/{answer_id}", f"/v1/answers/{answered['id']}", {}),
         ("GET", "/v1/answers/{answer_id}", "/v1/answers/ans_unknown", {}),
         ("GET", "/v1/answers/{answer_id}/events", f"/v1/answers/{answered['id']}/events", {}),
+        ("POST", "/v1/chat/completions", "/v1/chat/completions", {"json": chat}),
+        ("POST", "/v1/chat/completions", "/v1/chat/completions", {"json": {"model": "rag"}}),
+        ("GET", "/v1/models", "/v1/models", {}),
+        ("GET", "/v1/models/{model}", "/v1/models/rag", {}),
+        ("GET", "/v1/models/{model}", "/v1/models/none", {}),
+        ("POST", "/v1/conversations", "/v1/conversations", {"json": {"title": "Pumps"}}),
+        ("GET", "/v1/conversations", "/v1/conversations", {}),
+        (
+            "POST",
+            "/v1/answers",
+            "/v1/answers",
+            {"json": {"question": "How often?", "conversation_id": thread}},
+        ),
+        ("GET", "/v1/conversations/{conversation_id}", talk, {}),
+        ("GET", "/v1/conversations/{conversation_id}/answers", f"{talk}/answers", {}),
+        ("DELETE", "/v1/conversations/{conversation_id}", talk, {}),
+        ("DELETE", "/v1/conversations/{conversation_id}", talk, {}),
         ("POST", "/v1/search", "/v1/search", {"json": {"query": "pumps tested"}}),
         ("POST", "/v1/documents", "/v1/documents?filename=n.pdf", {"content": b"%PDF-1.7"}),
         ("POST", "/v1/documents", "/v1/documents", {"content": b"%PDF-1.7"}),

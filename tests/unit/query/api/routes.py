@@ -32,6 +32,11 @@ QUERY = {
 JSON_BODY: dict[str, Any] = {
     "/v1/answers": {"question": "How often are the pumps tested?"},
     "/v1/search": {"query": "pumps"},
+    "/v1/conversations": {},
+    "/v1/chat/completions": {
+        "model": "rag",
+        "messages": [{"role": "user", "content": "How often are the pumps tested?"}],
+    },
     "/v1/internal/object-events": {"Records": []},
 }
 _PARAMETER = re.compile(r"{(\w+)}")
@@ -61,7 +66,7 @@ def _walk(routes: Iterable[Any]) -> Iterator[Route]:
             yield from _walk(inner.routes)
             continue
         for method in getattr(route, "methods", None) or {"GET"}:
-            yield Route(method, route.path)
+            yield Route(method, route.path.replace(":path}", "}"))
 
 
 def closed_routes(app: FastAPI) -> list[Route]:

@@ -26,6 +26,8 @@ UNKNOWN = {
     "document_id": "doc_" + "0" * 32,
     "job_id": "job_" + "0" * 32,
     "answer_id": "ans_" + "0" * 32,
+    "conversation_id": "conv_" + "0" * 32,
+    "model": "rag/nowhere",
     "page": "1",
 }
 NEEDS = {
@@ -50,11 +52,17 @@ def app_of(client: TestClient) -> FastAPI:
 def ids(world: World, client: TestClient) -> dict[str, str]:
     """Things of the tenant `default`, all of which its own keys find."""
     accepted = world.ingest()
-    answered = client.post("/v1/answers", json={"question": "How often are the pumps tested?"})
+    begun = client.post("/v1/conversations", json={}).json()
+    answered = client.post(
+        "/v1/answers",
+        json={"question": "How often are the pumps tested?", "conversation_id": begun["id"]},
+    )
     return {
         "document_id": accepted.document_id,
         "job_id": accepted.job_id,
         "answer_id": answered.json()["id"],
+        "conversation_id": begun["id"],
+        "model": "rag/hr",
         "page": "1",
     }
 
@@ -85,8 +93,16 @@ def test_every_closed_route_refuses_a_wrong_key(nobody: TestClient, way: str, se
         answer = send(nobody, route, UNKNOWN)
         assert answer.status_code == 401, route
         if route.method != "HEAD":
-            assert answer.headers["content-type"] == "application/problem+json"
-            assert answer.json()["code"] == "not_authenticated"
+            assert _code_of(answer, route) == "not_authenticated"
+
+
+def _code_of(answer: Any, route: Route) -> str:
+    """The code of a refusal, in the shape that the route's clients read."""
+    if route.path.startswith(("/v1/chat/", "/v1/models")):
+        assert answer.headers["content-type"] == "application/json"
+        return str(answer.json()["error"]["code"])
+    assert answer.headers["content-type"] == "application/problem+json"
+    return str(answer.json()["code"])
 
 
 @pytest.mark.parametrize("way", WAYS)
