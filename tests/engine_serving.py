@@ -86,7 +86,7 @@ class ServedEngine:
 def metric(exposition: str, name: str, **labels: str) -> float:
     """The value of a sample by name and (some of) its labels. Raises LookupError."""
     for line in exposition.splitlines():
-        match = re.fullmatch(r"([a-zA-Z_:]+)(?:\{(.*)\})? (\S+)", line)
+        match = re.fullmatch(r"([a-zA-Z0-9_:]+)(?:\{(.*)\})? (\S+)", line)
         if match is None or match[1] != name:
             continue
         found = dict(re.findall(r'(\w+)="([^"]*)"', match[2] or ""))
