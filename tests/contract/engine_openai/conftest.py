@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 
-import httpx
+import httpx2
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
@@ -22,7 +22,7 @@ def client(served: ServedEngine) -> Iterator[OpenAI]:
         api_key=INTERNAL_KEY,
         max_retries=0,
         timeout=30,
-        http_client=httpx.Client(trust_env=False),
+        http_client=httpx2.Client(trust_env=False),
     ) as made:
         yield made
 
@@ -34,6 +34,6 @@ async def async_client(served: ServedEngine) -> AsyncIterator[AsyncOpenAI]:
         api_key=INTERNAL_KEY,
         max_retries=0,
         timeout=30,
-        http_client=httpx.AsyncClient(trust_env=False),
+        http_client=httpx2.AsyncClient(trust_env=False),
     ) as made:
         yield made

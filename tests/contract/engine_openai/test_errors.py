@@ -4,15 +4,16 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import httpx
+import httpx2
 import openai
 import pytest
 from openai import OpenAI
+from openai.types.chat import ChatCompletionMessageParam
 
 from tests.engine_serving import INTERNAL_KEY, MODEL, ServedEngine, serving_engine
 from tests.fakes.engine_core import FakeEngine
 
-SAID = [{"role": "user", "content": "hello"}]
+SAID: list[ChatCompletionMessageParam] = [{"role": "user", "content": "hello"}]
 
 
 def client_of(served: ServedEngine, key: str = INTERNAL_KEY, max_retries: int = 0) -> OpenAI:
@@ -21,7 +22,7 @@ def client_of(served: ServedEngine, key: str = INTERNAL_KEY, max_retries: int = 
         api_key=key,
         max_retries=max_retries,
         timeout=30,
-        http_client=httpx.Client(trust_env=False),
+        http_client=httpx2.Client(trust_env=False),
     )
 
 
@@ -70,7 +71,7 @@ def test_chat_parameters_we_do_not_honour_are_named(
 ) -> None:
     num_before = len(served.engine.submitted)
     body = error_of(
-        lambda: client.chat.completions.create(  # type: ignore[call-overload]
+        lambda: client.chat.completions.create(
             model=MODEL, messages=SAID, extra_body={name: value}
         ),
         openai.BadRequestError,
@@ -145,9 +146,7 @@ def test_completion_parameters_we_do_not_honour_are_named(
 )
 def test_wrong_values_are_named(client: OpenAI, changes: dict[str, Any], param: str) -> None:
     body = error_of(
-        lambda: client.chat.completions.create(  # type: ignore[call-overload]
-            model=MODEL, messages=SAID, extra_body=changes
-        ),
+        lambda: client.chat.completions.create(model=MODEL, messages=SAID, extra_body=changes),
         openai.BadRequestError,
     )
     assert body["param"] == param
@@ -236,9 +235,7 @@ def test_a_failing_engine_tells_no_exception_text(
     served.engine.fail_next_step()
 
     def ask() -> None:
-        answer = client.chat.completions.create(  # type: ignore[call-overload]
-            model=MODEL, messages=SAID, stream=is_streamed
-        )
+        answer = client.chat.completions.create(model=MODEL, messages=SAID, stream=is_streamed)
         list(answer)
 
     with pytest.raises(openai.APIError) as raised:

@@ -3,6 +3,7 @@ blocks come back, as `/metrics` tells it."""
 
 import json
 import socket
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,12 @@ def send_request(
     max_tokens: int = 500,
 ) -> socket.socket:
     """A request on a connection of its own with small buffers; nothing is read."""
-    fields = {"model": MODEL, "prompt": prompt, "max_tokens": max_tokens, "stream": is_streamed}
+    fields: dict[str, Any] = {
+        "model": MODEL,
+        "prompt": prompt,
+        "max_tokens": max_tokens,
+        "stream": is_streamed,
+    }
     if path == "chat/completions":
         fields["messages"] = [{"role": "user", "content": fields.pop("prompt")}]
     body = json.dumps(fields).encode()
