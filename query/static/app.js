@@ -1,5 +1,6 @@
 // The page: no build step, no library.
 import { ask } from "/static/answers.js";
+import { conversation, resumeConversation, startConversation } from "/static/conversation.js";
 import { startDocuments } from "/static/documents.js";
 import { byId, call, closePanels, notice } from "/static/page.js";
 import { openFromAddress, startViewer } from "/static/viewer.js";
@@ -18,7 +19,11 @@ byId("ask").addEventListener("submit", async (event) => {
   byId("send").disabled = true;
   byId("log").setAttribute("aria-busy", "true");
   try {
-    await ask(byId("log"), text, running.signal);
+    const asked = { question: text, mode: byId("mode").value, conversation_id: await conversation() };
+    await ask(byId("log"), asked, running.signal);
+  } catch (error) {
+    question.value = text; // nothing was asked: no conversation could be begun
+    notice(error.message);
   } finally {
     running = null;
     byId("stop").hidden = true;
@@ -50,7 +55,9 @@ document.addEventListener("logged-out", showLoggedOut);
 
 function showLoggedOut() {
   closePanels();
-  for (const id of ["chat", "show-documents", "log-out"]) byId(id).hidden = true;
+  for (const id of ["chat", "show-documents", "log-out", "new-conversation"]) {
+    byId(id).hidden = true;
+  }
   byId("queue").textContent = "";
   byId("refused").hidden = location.pathname !== "/login";
   byId("logged-out").hidden = false;
@@ -70,7 +77,9 @@ async function start() {
   question.maxLength = me.max_question_chars;
   startViewer();
   startDocuments(me);
+  startConversation();
   question.focus();
+  await resumeConversation();
   await openFromAddress();
 }
 

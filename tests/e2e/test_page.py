@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
+from core.errors import GeneratorUnavailable
 from core.ids import new_login_code
 from core.settings import SOURCE_URL
 from tests.api_fixtures import log_lines, make_world, migrated_catalog, world
@@ -154,6 +155,99 @@ def test_a_shared_address_opens_the_quote(world: World, visit: Visit) -> None:
     visit.open(f"/view/{accepted.document_id}?answer=ans_{'0' * 32}&cite=c1&page=2")
     expect(visit.page.locator("#viewer-page")).to_have_text("page 2 of 2")
     expect(visit.page.locator("#quote")).to_be_hidden()
+    visit.check()
+
+
+def test_a_written_answer_shows_the_verdict_on_each_sentence(world: World, visit: Visit) -> None:
+    accepted = world.ingest("hr/handbook.pdf", [FIRST, SECOND])
+    quote = quoting(world, [[Place(accepted, 1, "pumps are tested yearly.")]])
+    world.answers.make = lambda principal, asked: written(quote(principal, asked))
+    log_in(world, visit)
+    page = visit.page
+    page.get_by_label("Kind of answer").select_option("Written")
+    turn = ask(visit)
+    text = turn.locator(".answer")
+    expect(text).to_have_text("Pumps are tested yearly 1. By robots. Perhaps.")
+    expect(text.locator(".unsupported")).to_have_text("By robots.")
+    expect(text.locator(".unsupported")).to_have_attribute(
+        "title", "Not supported by the documents."
+    )
+    expect(text.locator(".weak")).to_have_text("Perhaps.")
+    expect(turn.locator(".badge")).to_have_text("Written by tiny, each sentence checked")
+    expect(turn.locator(".facts")).to_contain_text("40 tokens read, 32 of them from the cache")
+    text.locator(".chip").click()
+    expect(page.locator("#quote")).to_have_text("pumps are tested yearly.")
+    assert world.answers.asked[-1][1].mode == "generative"
+    visit.check()
+
+
+def written(quoted: dict[str, Any]) -> dict[str, Any]:
+    """The quote's answer in a generator's words: one sentence of it is supported."""
+    (citation,) = quoted["citations"]
+    sentences = [(0, 28, "supported"), (29, 39, "unsupported"), (40, 48, "weak")]
+    return quoted | {
+        "mode": "generative",
+        "model": "tiny",
+        "text": "Pumps are tested yearly [1]. By robots. Perhaps.",
+        "citations": [citation | {"start": 0, "end": 23, "marker": {"start": 24, "end": 27}}],
+        "sentences": [
+            {"start": start, "end": end, "verdict": verdict, "support_score": 0.5,
+             "citation_ids": [], "is_replaced": False}
+            for start, end, verdict in sentences
+        ],
+        "usage": quoted["usage"] | {"prompt_tokens": 40, "cached_tokens": 32},
+    }  # fmt: skip
+
+
+def test_quotes_say_why_nothing_was_written(world: World, visit: Visit) -> None:
+    accepted = world.ingest("hr/handbook.pdf", [FIRST])
+    quote = quoting(world, [[Place(accepted, 1, "pumps are tested yearly.")]])
+    world.answers.make = lambda *asked: quote(*asked) | {"mode_reason": "gate_failed"}
+    log_in(world, visit)
+    expect(ask(visit).locator(".facts")).to_contain_text("has not passed the gate")
+    visit.check()
+
+
+def test_an_error_leaves_the_text_that_was_shown(world: World, visit: Visit) -> None:
+    world.answers.make = lambda *_: raise_error()
+    world.answers.first_words = "The pumps are"
+    log_in(world, visit)
+    turn = ask(visit)
+    expect(turn.get_by_role("alert")).to_have_text("the generator stopped")
+    expect(turn.locator(".answer")).to_have_text("The pumps are")
+    visit.check()
+
+
+def raise_error() -> dict[str, Any]:
+    raise GeneratorUnavailable("the generator stopped")
+
+
+def test_a_conversation_is_kept_in_the_address(world: World, visit: Visit) -> None:
+    log_in(world, visit)
+    page = visit.page
+    expect(ask(visit, "How often are the pumps tested?").locator(".badge")).to_be_visible()
+    world.clock.advance(1)
+    expect(ask(visit, "And the valves?").locator(".badge")).to_be_visible()
+    first, second = (asked for _, asked in world.answers.asked)
+    assert first.conversation_id == second.conversation_id
+    assert page.url == f"{visit.origin}/#{first.conversation_id}"
+    assert [message.content for message in second.history] == [
+        "How often are the pumps tested?",
+        "Not in the documents.",
+    ]
+    page.reload()
+    expect(page.locator(".asked")).to_have_text(
+        ["How often are the pumps tested?", "And the valves?"]
+    )
+    page.get_by_role("button", name="New conversation").click()
+    expect(page.locator(".turn")).to_have_count(0)
+    expect(ask(visit, "Who keeps the log?").locator(".badge")).to_be_visible()
+    assert world.answers.asked[-1][1].conversation_id != first.conversation_id
+    # one that was deleted meanwhile
+    visit.expected = ("Failed to load resource: the server responded with a status of 404",)
+    visit.open(f"/#conv_{'0' * 32}")
+    page.reload()
+    expect(page.get_by_role("alert")).to_have_text("That conversation is not there any more.")
     visit.check()
 
 

@@ -17,6 +17,7 @@ class ScriptedAnswers:
 
     `make`: what is answered. `gate`: when set to an Event, each question waits for it after
     `answer.created` and one delta.
+    `first_words`: sent before `make` is asked.
     `error`: raised in place of the first event; `late_error` after `answer.created`.
     `closed` is set when a generator ended or was closed; `num_finished` counts the whole answers.
     """
@@ -28,6 +29,7 @@ class ScriptedAnswers:
         self.gate: threading.Event | None = None
         self.error: Exception | None = None
         self.late_error: Exception | None = None
+        self.first_words = ""
         self.started = threading.Event()
         self.closed = threading.Event()
         self.num_finished = 0
@@ -46,6 +48,8 @@ class ScriptedAnswers:
             yield event("answer.created", id=asked.answer_id)
             if self.late_error is not None:
                 raise self.late_error
+            if self.first_words:
+                yield event("text.delta", delta=self.first_words)
             answer = self.make(principal, asked)
             yield event("text.delta", delta=answer["text"][:5])
             self.started.set()
@@ -71,8 +75,11 @@ def plain_answer(principal: Principal, asked: Asked) -> dict[str, Any]:
         "question": asked.question,
         "answer_status": "not_in_documents",
         "mode": "extractive",
+        "mode_reason": "configured",
+        "conversation_id": asked.conversation_id,
         "text": "Not in the documents.",
         "citations": [],
+        "sentences": [],
         "sources": [],
         "missing": [asked.question],
         "usage": dict.fromkeys(
