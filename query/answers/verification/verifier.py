@@ -1,0 +1,132 @@
+"""Whether quotes support a sentence: lexical coverage, and checks of what coverage gets wrong.
+
+No model: a sentence is checked in well under a millisecond per quote, so that it can be held until
+it is verified. Two models may be passed in: a similarity lifts paraphrases, an entailment model
+decides against a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from core.domain.answers import Verdict
+from query.answers.verification.assignment import assignment_problems, replacements
+from query.answers.verification.dates import date_problems
+from query.answers.verification.names import name_problems
+from query.answers.verification.overlap import coverage
+from query.answers.verification.polarity import polarity_problems
+from query.answers.verification.problems import Problem, ProblemKind
+from query.answers.verification.quantity_check import quantity_problems
+from query.answers.verification.statements import Statement, read_statement
+
+# Of the sentence's content words. docs/answers.md says on what they were chosen.
+SUPPORTED_COVERAGE = 0.75
+WEAK_COVERAGE = 0.5
+# What is left of the coverage per problem.
+HARD_FACTOR = 0.3
+SOFT_FACTOR = 0.75
+
+Similarity = Callable[[str, str], float]
+"""(sentence, quote) -> cosine."""
+Entailment = Callable[[str, str], tuple[float, float]]
+"""(quotes, sentence) -> probabilities that they entail it, and that they contradict it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """`support_score`: 0 to 1, comparable between sentences, no probability. `problems`: `kind:
+    words` of problems.ProblemKind, hard ones first."""
+
+    verdict: Verdict
+    support_score: float
+    problems: tuple[str, ...] = ()
+
+
+def verify(
+    sentence: str,
+    quotes: Sequence[str],
+    language: str,
+    *,
+    headings: Sequence[str] = (),
+    similarity: Similarity | None = None,
+    nli: Entailment | None = None,
+) -> Support:
+    """Whether the quotes, taken together, support the sentence.
+
+    Supported: they have `SUPPORTED_COVERAGE` of its content words and no check objects. Weak:
+    `WEAK_COVERAGE`, or a soft objection, or nothing to check ("Yes."). Unsupported: less, or a hard
+    objection: a number, unit, date or name that they do not have, a negation or an opposite.
+
+    Args:
+        sentence: without markers.
+        quotes: verbatim quotes of what it cites.
+        language: ISO 639-1 of the quotes, or `und`; numbers, negations and opposites are known in
+            English and German.
+        headings: titles and headings above the quotes. They supply names, years and words.
+        similarity: lifts the coverage of what is said in other words.
+        nli: an entailment model over the joined quotes.
+    """
+    if not any(quote.strip() for quote in quotes):
+        return Support(Verdict.UNSUPPORTED, 0.0, (ProblemKind.NO_QUOTE.value,))
+    claim = read_statement(sentence, language)
+    stated = [read_statement(quote, language) for quote in quotes]
+    above = [read_statement(heading, language) for heading in headings]
+    known = frozenset(term for statement in (*stated, *above) for term in statement.terms)
+    problems = _problems(claim, stated, above, known)
+    covered = coverage(claim, known)
+    if covered is None:
+        return _support(1.0 if claim.quantities or claim.dates else None, problems)
+    if similarity is not None:
+        closest = max(similarity(sentence, quote) for quote in quotes)
+        covered = max(covered, (covered + closest) / 2)
+    if nli is not None:
+        entailed, contradicted = nli(" ".join(quotes), sentence)
+        covered = (covered + entailed) / 2
+        if contradicted > max(entailed, 0.5):
+            problems.append(Problem(ProblemKind.CONTRADICTED, ""))
+    return _support(covered, problems)
+
+
+def _problems(
+    claim: Statement,
+    stated: Sequence[Statement],
+    above: Sequence[Statement],
+    known: frozenset[str],
+) -> list[Problem]:
+    everything = [*stated, *above]
+    quantities = [quantity for statement in everything for quantity in statement.quantities]
+    loose: frozenset[Decimal] = frozenset(
+        value for statement in everything for value in statement.loose_values
+    )
+    dates = [date for statement in everything for date in statement.dates]
+    lone_years = frozenset(year for statement in everything for year in statement.lone_years)
+    found = [
+        *quantity_problems(claim.quantities, claim.tokens, quantities, loose),
+        *date_problems(claim.dates, dates, lone_years),
+        *name_problems(claim, everything),
+        *polarity_problems(claim, stated),
+        *assignment_problems(claim, stated),
+    ]
+    return found + [
+        problem
+        for problem in replacements(claim, stated, known)
+        if not any(problem.text == other.text for other in found)
+    ]
+
+
+def _support(covered: float | None, problems: Sequence[Problem]) -> Support:
+    """`covered` None: there was nothing to check."""
+    hard = [problem for problem in problems if problem.is_hard]
+    soft = [problem for problem in problems if not problem.is_hard]
+    share = WEAK_COVERAGE if covered is None else covered
+    support_score = share * HARD_FACTOR ** min(len(hard), 2) * SOFT_FACTOR ** min(len(soft), 2)
+    texts = tuple(str(problem) for problem in (*hard, *soft))
+    if hard or share < WEAK_COVERAGE:
+        verdict = Verdict.UNSUPPORTED
+    elif soft or share < SUPPORTED_COVERAGE or covered is None:
+        verdict = Verdict.WEAK
+    else:
+        verdict = Verdict.SUPPORTED
+    return Support(verdict, support_score, texts)
