@@ -33,8 +33,8 @@ class SequenceBlocks:
         self.prefix_query_tokens = 0
         self.prefix_hit_tokens = 0
         self._root = root_hash(model_salt)
-        # Copies to be done in the next step, by request id. Each holds a reference to its source,
-        # so that the step cannot overwrite what it must copy.
+        # Copies that no step has done yet, by request id. Each holds a reference to its source, so
+        # that nobody can overwrite what must still be copied.
         self._copies: dict[str, tuple[int, int]] = {}
 
     @property
@@ -43,7 +43,7 @@ class SequenceBlocks:
 
     @property
     def copies(self) -> tuple[tuple[int, int], ...]:
-        """(from, to) of the copies that the step being planned must do before it writes."""
+        """(from, to) of the copies that the next step must do before it writes."""
         return tuple(self._copies.values())
 
     def match_prefix(self, request: Request) -> list[int]:
@@ -115,7 +115,7 @@ class SequenceBlocks:
                 request.block_table[index] = twin
 
     def finish_copies(self) -> None:
-        """The step has done its copies: let go of their sources."""
+        """A step has done the copies: let go of their sources."""
         for source, _ in self._copies.values():
             self.pool.release(source)
         self._copies.clear()

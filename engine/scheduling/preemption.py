@@ -32,18 +32,22 @@ def choose_victim(running: Iterable[Request], blocks: SequenceBlocks) -> Request
     )
 
 
-def admission_headroom(request: Request, num_running: int, blocks: SequenceBlocks) -> int:
-    """Blocks that must stay free when a request is admitted, so that it is not thrown out again
-    at the next block border: one for each request that runs, and 1 % of the pool.
+def admission_headroom(
+    request: Request, num_running: int, growth_tokens: int, blocks: SequenceBlocks
+) -> int:
+    """Blocks that must stay free when a request is admitted, so that it is not thrown out again at
+    once: `growth_tokens` more tokens for each request that runs, and 1 % of the pool.
 
-    Each preemption doubles what it asks for, up to all it can still need, so that requests which do
-    not fit beside each other stop changing places (vLLM #54644 paid 10-23 % for that). Nothing is
-    asked for when nothing runs: a request that fits the pool is then always admitted.
+    Each preemption doubles what a request asks for itself, up to all it can still need, so that
+    requests which do not fit beside each other stop changing places (vLLM #54644 paid 10-23 % for
+    that). Nothing is asked for when nothing runs: what fits the pool is then always admitted.
     """
     if num_running == 0:
         return 0
-    watermark = num_running + blocks.pool.num_usable // 100
-    if request.num_preemptions == 0:
-        return watermark
-    left = request.max_output_tokens - len(request.output_token_ids)
-    return watermark + min(1 << request.num_preemptions, blocks.pool.num_blocks_for(left))
+    pool = blocks.pool
+    growth = pool.num_blocks_for(growth_tokens)
+    headroom = num_running * growth + pool.num_usable // 100
+    if request.num_preemptions:
+        left = request.max_output_tokens - len(request.output_token_ids)
+        headroom += min(growth << request.num_preemptions, pool.num_blocks_for(left))
+    return headroom

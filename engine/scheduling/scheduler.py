@@ -42,6 +42,7 @@ class SchedulerLimits:
     max_waiting: requests here at once beyond `max_num_seqs`.
     max_overtakes: how many later requests may be admitted past one that does not fit; then nothing
         passes it any more, so that it cannot starve.
+    growth_tokens: tokens for which each running request keeps room when another is admitted.
     continuous: False admits only into an empty engine and waits for the whole batch (static
         batching, for comparison).
     """
@@ -51,6 +52,7 @@ class SchedulerLimits:
     max_model_len: int
     max_waiting: int = 64
     max_overtakes: int = 8
+    growth_tokens: int = 16
     continuous: bool = True
 
     @classmethod
@@ -92,8 +94,8 @@ class Scheduler:
     # ------------------------------------------------------------------------- one step
 
     def schedule(self) -> StepPlan | None:
-        """Choose the tokens of the next step; None when there is no request."""
-        self._blocks.finish_copies()
+        """Choose the tokens of the next step; None when there is no request. A plan that never
+        reaches `complete` (its step failed) changes nothing: the next one starts where it did."""
         step = StepBudget(self.limits.max_num_batched_tokens)
         has_room = self._make_room()
         for request in sorted(self._running, key=_is_prefilling):
@@ -133,7 +135,7 @@ class Scheduler:
         """
         num_before = self.num_preemptions
         while sum(map(self._blocks.num_blocks_short, self._running)) > self._blocks.pool.num_free:
-            self._preempt(choose_victim(reversed(self._running), self._blocks))
+            self.preempt(choose_victim(reversed(self._running), self._blocks))
         return self.num_preemptions == num_before
 
     def _admit(self, step: StepBudget) -> None:
@@ -147,8 +149,7 @@ class Scheduler:
                 return
             if step.num_left == 0 and self.limits.continuous:
                 return
-            headroom = admission_headroom(request, len(self._running), self._blocks)
-            if self._blocks.admit(request, headroom=headroom):
+            if self._blocks.admit(request, headroom=self._headroom(request)):
                 self._start(request)
                 step.give(request)
                 for earlier in passed_by:
@@ -157,6 +158,10 @@ class Scheduler:
                 passed_by.append(request)
             if any(self._is_overtaken_enough(earlier) for earlier in passed_by):
                 return
+
+    def _headroom(self, request: Request) -> int:
+        growth_tokens = self.limits.growth_tokens
+        return admission_headroom(request, len(self._running), growth_tokens, self._blocks)
 
     def _is_overtaken_enough(self, request: Request) -> bool:
         return self._waiting.num_overtaken(request) >= self.limits.max_overtakes
@@ -171,16 +176,6 @@ class Scheduler:
         self._rate.admitted(now_s)
         if request.scheduled_s is None:
             request.scheduled_s = now_s
-
-    def _preempt(self, request: Request) -> None:
-        """Back to the queue with its output; its full blocks stay cached while there is room."""
-        self._running.remove(request)
-        self._lost_tokens[request.request_id] = request.num_computed_tokens
-        self._blocks.free(request)
-        request.status = RequestStatus.PREEMPTED
-        request.num_preemptions += 1
-        self.num_preemptions += 1
-        self._waiting.add(request)
 
     # ----------------------------------------------------------------- requests come and go
 
@@ -224,6 +219,17 @@ class Scheduler:
             self._lost_tokens.pop(request.request_id, None)
         request.status = RequestStatus.FINISHED
         request.finish_reason = reason
+
+    def preempt(self, request: Request) -> None:
+        """Send a running request back to the queue with its output. Its full blocks stay cached
+        while there is room; what it computes in the step that runs now is dropped."""
+        self._running.remove(request)
+        self._lost_tokens[request.request_id] = request.num_computed_tokens
+        self._blocks.free(request)
+        request.status = RequestStatus.PREEMPTED
+        request.num_preemptions += 1
+        self.num_preemptions += 1
+        self._waiting.add(request)
 
     def _check_length(self, request: Request) -> None:
         wanted = request.num_prompt_tokens + request.max_output_tokens

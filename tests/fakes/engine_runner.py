@@ -46,6 +46,12 @@ def continuation(prompt: Sequence[int], num_tokens: int, vocab_size: int) -> lis
     return output
 
 
+def kv_of_prefix(token_ids: Sequence[int]) -> list[int]:
+    """The KV of each token of a prefix, as it must stand in the pool."""
+    attention = _Attention()
+    return [int.from_bytes(attention.kv_of(token_id), "little") for token_id in token_ids]
+
+
 class FakeRunner:
     """Implements `engine.step.Runner` over a simulated paged KV, [num_blocks, block_size] uint64.
 
