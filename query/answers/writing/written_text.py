@@ -69,7 +69,12 @@ class Shown:
         self._used.append(quote)
 
     def unused(self, quotes: Sequence[Quote]) -> list[Quote]:
-        return [q for q in quotes if not any(is_same_place(q, used) for used in self._used)]
+        """Those whose words were neither quoted nor cited, wherever they stand."""
+        return [q for q in quotes if not any(_says_again(q, used) for used in self._used)]
+
+
+def _says_again(quote: Quote, other: Quote) -> bool:
+    return is_same_place(quote, other) or quote.text.split() == other.text.split()
 
 
 class LiveText:
