@@ -91,6 +91,10 @@ class EngineSettings(Section):
     model: str = Field(
         "smollm2", description="a name of `pincite models ls`, or a path; empty: no engine"
     )
+    api_key: SecretStr = Field(SecretStr(""), description="the internal one; empty: made once")
+    extra_api_keys: SecretStr = Field(
+        SecretStr(""), description="with commas; their callers share no cache blocks"
+    )
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     threads: int = Field(max(1, _CORES // 2), ge=1)

@@ -29,7 +29,7 @@ UNFINISHED = {"queued", "processing", "deleting"}
 def models_source() -> Path:
     """This checkout's weights (`make setup` fetches them); fails when they are missing."""
     directory = Path(os.environ.get("PINCITE_TEST_MODELS_DIR", ROOT / ".pincite" / "models"))
-    if not (directory / "minilm").is_dir():
+    if not all((directory / name).is_dir() for name in ("minilm", "smollm2")):
         pytest.fail(f"no weights in {directory}: run `make setup`", pytrace=False)
     return directory
 

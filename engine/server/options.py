@@ -64,7 +64,7 @@ def parse_options(argv: Sequence[str] | None, environ: Mapping[str, str]) -> Ser
     model: Path = found.model
     return ServerOptions(
         config=_config(found),
-        model_name=found.served_model_name or model.resolve().stem,
+        model_name=found.served_model_name or model.resolve().name.removesuffix(".gguf"),
         host=found.host,
         port=found.port,
         internal_key=internal_key,

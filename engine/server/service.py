@@ -8,7 +8,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from engine.errors import EngineError
 from engine.metrics import EngineMetrics
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from engine.outputs import EngineStats
     from engine.server.loaded import LoadedEngine
-    from engine.server.running import RunningRequest
 
 _CLOSE_S: Final = 3.0
 _CHECK_S: Final = 0.5
@@ -31,6 +30,14 @@ class State(StrEnum):
     READY = "ready"
     STOPPING = "stopping"
     FAILED = "failed"
+
+
+class Stoppable(Protocol):
+    """A request that is being answered; `engine.server.running.RunningRequest`."""
+
+    def fail(self, error: ApiError) -> None:
+        """Let it end with this error."""
+        ...
 
 
 class Service:
@@ -51,7 +58,7 @@ class Service:
         self.failure: BaseException | None = None
         self.on_failure: Callable[[], None] = lambda: None
         self.metrics = EngineMetrics(model_name, self._stats, has_aliases=has_aliases)
-        self.running: set[RunningRequest] = set()
+        self.running: set[Stoppable] = set()
         self._load = load
         self._loaded: LoadedEngine | None = None
         # One thread: the tokenizer is not meant for more, and one keeps up with the engine.

@@ -90,6 +90,18 @@ def _check_model(settings: Settings) -> Finding:
     return Finding("embedder", True, f"{settings.models.embedder} in {path}")
 
 
+def _check_generator(settings: Settings) -> Finding:
+    if settings.generator.url:
+        return Finding("generator", True, "served elsewhere (PINCITE_GENERATOR__URL)")
+    if not settings.engine.model:
+        return Finding("generator", True, "none: answers quote (PINCITE_ENGINE__MODEL is empty)")
+    try:
+        path = find_model(settings.engine.model, settings.data_dir, "generator")
+    except PinciteError as error:
+        return Finding("generator", False, error.message, error.hint or "")
+    return Finding("generator", True, f"{settings.engine.model} in {path}")
+
+
 def _check_space(settings: Settings) -> Finding:
     directory = _nearest_existing(settings.data_dir)
     free = shutil.disk_usage(directory).free
@@ -138,6 +150,7 @@ _CHECKS: tuple[Callable[[Settings], Finding], ...] = (
     _check_wheels,
     _check_binaries,
     _check_model,
+    _check_generator,
     _check_space,
     _check_permissions,
     _check_ports,

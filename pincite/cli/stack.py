@@ -141,3 +141,15 @@ def serve_models(context: typer.Context) -> None:
     from pincite.servers.models.__main__ import main
 
     raise typer.Exit(main(context.args))
+
+
+@serve_app.command(
+    "engine",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    add_help_option=False,
+)
+def serve_engine(context: typer.Context) -> None:
+    """The language model (the arguments of `python -m engine.server`)."""
+    from engine.server.__main__ import run
+
+    run(context.args)

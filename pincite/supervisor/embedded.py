@@ -45,7 +45,19 @@ def fill_embedded(settings: Settings, ports: PortBlock, secrets: StackSecrets) -
             "url": f"http://127.0.0.1:{ports.models}",
             "api_key": secrets.models_key,
         }
+    if has_own_engine(settings):
+        api_key = settings.engine.api_key.get_secret_value() or secrets.engine_key
+        changes["engine"] = {"api_key": api_key}
+        changes["generator"] = {
+            "url": f"http://127.0.0.1:{ports.engine}",
+            "api_key": api_key,
+        }
     return _with_changes(settings, changes)
+
+
+def has_own_engine(configured: Settings) -> bool:
+    """Whether the stack runs an engine: a model is named, and no other generator is."""
+    return bool(configured.engine.model) and not configured.generator.url
 
 
 def running_settings(settings: Settings) -> Settings:

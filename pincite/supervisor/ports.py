@@ -58,10 +58,14 @@ class PortBlock:
     def models(self) -> int:
         return self.base + 8
 
+    @property
+    def engine(self) -> int:
+        return self.base + 9
+
     def all(self) -> list[int]:
         """Every port the embedded processes listen on."""
         seaweed = range(self.s3, self.weed_admin + 1)
-        return [*range(self.base, self.base + 9), *(port + GRPC_OFFSET for port in seaweed)]
+        return [*range(self.base, self.base + 10), *(port + GRPC_OFFSET for port in seaweed)]
 
 
 def is_free(port: int) -> bool:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE_NAME = "secrets.json"
+# What data directories made by an earlier version do not have: added when the stack is started.
+_ADDED_LATER = ("engine_key",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +32,14 @@ class StackSecrets:
     volume_read_key: str
     filer_write_key: str
     filer_read_key: str
+    engine_key: str
 
 
 def load_or_create_secrets(data_dir: Path) -> StackSecrets:
-    """Read the secrets file, or make it. Raises SettingsError when it is unreadable or readable by
-    others (somebody may have seen it)."""
+    """Read the secrets file, or make it, or add what an earlier version did not have.
+
+    Raises SettingsError when it is unreadable or readable by others (somebody may have seen it).
+    """
     path = data_dir / FILE_NAME
     if not path.exists():
         _write_once(path)
@@ -44,6 +49,7 @@ def load_or_create_secrets(data_dir: Path) -> StackSecrets:
             f"{path} can be read by others (mode {mode:o})",
             hint=f"chmod 600 {path}, or delete it together with the data directory",
         )
+    _complete(path)
     return read_secrets(data_dir)
 
 
@@ -71,9 +77,28 @@ def _write_once(path: Path) -> None:
         volume_read_key=random_secrets.token_urlsafe(32),
         filer_write_key=random_secrets.token_urlsafe(32),
         filer_read_key=random_secrets.token_urlsafe(32),
+        engine_key=random_secrets.token_urlsafe(32),
     )
+    _write_new(path, asdict(made))
+
+
+def _complete(path: Path) -> None:
+    """Add missing later secrets in one step: a killed process leaves the old file or the new."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return  # reading it tells what is wrong
+    missing = [name for name in _ADDED_LATER if isinstance(found, dict) and name not in found]
+    if not missing:
+        return
+    completed = path.with_name(f".{path.name}.{random_secrets.token_hex(4)}")
+    _write_new(completed, found | {name: random_secrets.token_urlsafe(32) for name in missing})
+    completed.replace(path)
+
+
+def _write_new(path: Path, values: dict[str, str]) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(asdict(made), file, indent=1)
+        json.dump(values, file, indent=1)
         file.flush()
         os.fsync(file.fileno())

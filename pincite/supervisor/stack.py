@@ -12,6 +12,7 @@ from core.settings import Settings, settings_environ
 from pincite.model_store import find_model
 from pincite.supervisor.binaries import valkey_binary, weed_binary
 from pincite.supervisor.child import ChildSpec
+from pincite.supervisor.embedded import has_own_engine
 from pincite.supervisor.readiness import file_is_newer, http_answers, valkey_answers
 from pincite.supervisor.seaweed import seaweed_arguments, write_security
 
@@ -39,6 +40,8 @@ def stack_specs(
         specs.append(_index(filled, ports, secrets))
     if not configured.models.url:
         specs.append(_models(filled, ports, secrets))
+    if has_own_engine(configured):
+        specs.append(_engine(filled, ports))
     return [*specs, _api(filled), _worker(filled), _sweeper(filled)]
 
 
@@ -134,6 +137,46 @@ def _models(settings: Settings, ports: PortBlock, secrets: StackSecrets) -> Chil
         working_dir=settings.data_dir,
         is_ready=lambda: http_answers(ports.models, "/readyz"),
         wave=0,
+    )
+
+
+def _engine(settings: Settings, ports: PortBlock) -> ChildSpec:
+    engine = settings.engine
+    model = find_model(engine.model, settings.data_dir, "generator")
+    options: dict[str, object] = {
+        "--model": model,
+        "--host": "127.0.0.1",
+        "--port": ports.engine,
+        "--device": engine.device,
+        "--dtype": engine.dtype,
+        "--threads": engine.threads,
+        "--max-model-len": engine.max_model_len,
+        "--max-num-seqs": engine.max_num_seqs,
+        "--max-num-batched-tokens": engine.max_num_batched_tokens,
+        "--kv-cache-bytes": engine.kv_cache_bytes,
+        "--max-waiting": engine.max_waiting,
+        "--log-level": settings.log.level,
+        "--log-format": settings.log.format,
+    }
+    if not model.is_relative_to(settings.models_dir):  # a file of the person's own stays alone
+        options["--conversion-dir"] = _directory(settings, "engine")
+    return ChildSpec(
+        name="engine",
+        arguments=[
+            *(sys.executable, "-m", "engine.server"),
+            *(str(part) for option in options.items() for part in option),
+        ],
+        environ=_base_environ(threads=engine.threads)
+        | {
+            "PINCITE_ENGINE__API_KEY": engine.api_key.get_secret_value(),
+            "PINCITE_ENGINE__EXTRA_API_KEYS": engine.extra_api_keys.get_secret_value(),
+            # Threads that spin at each barrier take the cores from the processes beside it.
+            "OMP_WAIT_POLICY": "PASSIVE",
+        },
+        working_dir=settings.data_dir,
+        is_ready=lambda: http_answers(ports.engine, "/readyz"),
+        wave=0,
+        stop_grace_s=8.0,  # open streams get three seconds to end
     )
 
 

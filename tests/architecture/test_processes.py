@@ -19,6 +19,7 @@ PARSERS = ("pymupdf", "pymupdf4llm", "onnxruntime")
 
 # What each process imports first. A process that is added gets a line here.
 ENTRY_MODULES = {
+    "engine.server.process": ("transformers", "sentence_transformers", *PARSERS),
     "core.factory": WEIGHTS + PARSERS,
     "pincite.cli": WEIGHTS + PARSERS,
     "pincite.servers.api": WEIGHTS + PARSERS,

@@ -86,7 +86,7 @@ def test_a_second_instance_is_refused_by_name(stack: EmbeddedStack) -> None:
 def test_commands_talk_to_the_running_stack(stack: EmbeddedStack) -> None:
     status = run_cli(stack, "ops", "status")
     assert status.returncode == 0, status.stderr
-    for name in ("broker", "objects", "index", "models", "api", "worker", "sweeper"):
+    for name in ("broker", "objects", "index", "models", "engine", "api", "worker", "sweeper"):
         assert name in status.stdout
     assert "queue depth: 0 parts" in status.stdout
     assert run_cli(stack, "docs", "show", "doc_" + "0" * 32).returncode == 3
@@ -103,7 +103,7 @@ def test_nothing_takes_a_write_without_credentials(stack: EmbeddedStack) -> None
         for connection in process.net_connections(kind="tcp")
         if connection.status == psutil.CONN_LISTEN
     }
-    assert len(ports) == 14
+    assert len(ports) == 15
     with httpx.Client(trust_env=False, timeout=5) as client:
         for port in sorted(ports):
             for method in ("PUT", "POST", "DELETE"):

@@ -19,7 +19,7 @@ from tests.stack import wait_until
 
 NUM_FILES = 20
 PAGES_EACH = 4
-VICTIMS = ("worker", "index", "models", "objects", "broker", "api", "sweeper")
+VICTIMS = ("worker", "index", "models", "engine", "objects", "broker", "api", "sweeper")
 FAST_RECOVERY = {
     "PINCITE_WORKER__LEASE_S": "6",
     "PINCITE_WORKER__REPUBLISH_AFTER_S": "5",

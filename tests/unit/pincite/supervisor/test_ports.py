@@ -8,10 +8,10 @@ from pincite.supervisor.ports import busy_ports, choose_block, is_free
 def test_a_block_has_distinct_ports_below_the_ephemeral_range() -> None:
     block = choose_block()
     ports = block.all()
-    assert len(set(ports)) == len(ports) == 14
+    assert len(set(ports)) == len(ports) == 15
     assert all(20_000 <= port < 32_768 for port in ports)
     named = {block.api, block.s3, block.weed_master, block.weed_volume, block.weed_filer}
-    named |= {block.weed_admin, block.broker, block.index, block.models}
+    named |= {block.weed_admin, block.broker, block.index, block.models, block.engine}
     assert named <= set(ports)
 
 

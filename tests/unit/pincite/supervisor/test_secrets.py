@@ -1,5 +1,7 @@
 """Secrets: made once, only ours, refused once others could have read them."""
 
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,28 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     load_or_create_secrets(tmp_path)
     (tmp_path / FILE_NAME).chmod(0o644)
     with pytest.raises(SettingsError, match="can be read by others"):
+        load_or_create_secrets(tmp_path)
+
+
+def test_a_file_of_an_earlier_version_is_completed_and_otherwise_kept(tmp_path: Path) -> None:
+    made = load_or_create_secrets(tmp_path)
+    file = tmp_path / FILE_NAME
+    older = {name: value for name, value in asdict(made).items() if name != "engine_key"}
+    file.write_text(json.dumps(older))
+    file.chmod(0o600)
+    completed = load_or_create_secrets(tmp_path)
+    assert completed.engine_key not in ("", made.engine_key)
+    assert replace(completed, engine_key=made.engine_key) == made
+    assert load_or_create_secrets(tmp_path) == completed
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+def test_nothing_else_is_made_up_for_a_file(tmp_path: Path) -> None:
+    file = tmp_path / FILE_NAME
+    file.write_text(json.dumps({"admin_key": "x"}))
+    file.chmod(0o600)
+    with pytest.raises(SettingsError, match=FILE_NAME):
         load_or_create_secrets(tmp_path)
 
 
