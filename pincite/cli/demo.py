@@ -10,6 +10,7 @@ import tempfile
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ from core.domain.access import Principal
 from core.errors import InvalidInput, NotFound, TimedOut
 from core.settings import Settings, load_settings
 from pincite.cli.context import api_url
+from pincite.cli.demo_written import Written, ask_in_words, completed_requests
 from pincite.cli.stack import login_url, serve_until_stopped, start_stack
 from pincite.client import Client
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _MIN_RIGHT_PAGES = 21
 _MIN_ABSTAINED = 9
 _INGEST_TIMEOUT_S = 300.0
+_NUM_WRITTEN = 10
 _FINAL = {"ready", "partial", "needs_ocr", "needs_password", "unsupported", "corrupt", "too_large",
           "quarantined"}  # fmt: skip
 
@@ -48,6 +51,7 @@ class Outcome:
     question: Question
     is_right: bool
     seconds: float
+    has_evidence: bool
 
 
 def demo(
@@ -55,8 +59,9 @@ def demo(
 ) -> None:
     """Start the stack, ingest the sample bucket, ask the sample questions, print cited answers.
 
-    Ends with status 0 only when enough answers cite the right page and enough unanswerable
-    questions are refused. On a terminal it keeps serving afterwards.
+    Some are asked again for an answer in the engine's own words. Ends with status 0 only when
+    enough answers cite the right page, enough unanswerable questions are refused, and every
+    citation in what the engine wrote stands on its page. On a terminal it keeps serving afterwards.
     """
     examples = _examples_dir()
     questions = load_questions(examples / "questions.jsonl")
@@ -69,7 +74,17 @@ def demo(
         ) as client:
             documents, ingest_s = _ingest(supervisor.settings, client, examples)
             outcomes = [_ask(client, question) for question in questions]
-        is_good = _summarise(outcomes, documents, up_s=up_s, ingest_s=ingest_s, began=began)
+            # Nothing is written where the documents do not answer.
+            asked = [o.question.text for o in outcomes if o.is_right and o.has_evidence]
+            written = ask_in_words(
+                client,
+                partial(completed_requests, supervisor.settings.generator),
+                asked[:_NUM_WRITTEN],
+                _citation_lines,
+            )
+        is_good = _summarise(
+            outcomes, written, documents, up_s=up_s, ingest_s=ingest_s, began=began
+        )
     except BaseException:
         supervisor.stop()
         raise
@@ -171,12 +186,16 @@ def _ask(client: Client, question: Question) -> Outcome:
     for line in _answer_lines(answer):
         typer.echo(f"     {line}")
     typer.echo(f"     {'right' if is_right else 'WRONG'}, {seconds * 1000:.0f} ms")
-    return Outcome(question, is_right, seconds)
+    return Outcome(question, is_right, seconds, has_evidence=bool(answer["citations"]))
 
 
 def _answer_lines(answer: dict[str, Any]) -> list[str]:
     if not answer["citations"]:
         return [answer["answer_status"].replace("_", " ")]
+    return _citation_lines(answer)
+
+
+def _citation_lines(answer: dict[str, Any]) -> list[str]:
     sources = {source["id"]: source for source in answer["sources"]}
     lines = []
     for citation in answer["citations"]:
@@ -206,6 +225,7 @@ def _cites(client: Client, answer: dict[str, Any], question: Question) -> bool:
 
 def _summarise(
     outcomes: list[Outcome],
+    written: Written,
     documents: list[dict[str, Any]],
     *,
     up_s: float,
@@ -218,7 +238,7 @@ def _summarise(
     abstained = sum(o.is_right for o in others)
     pages = sum(d["pages_total"] or 0 for d in documents)
     median_ms = statistics.median(o.seconds for o in outcomes) * 1000
-    is_good = right >= _MIN_RIGHT_PAGES and abstained >= _MIN_ABSTAINED
+    is_good = right >= _MIN_RIGHT_PAGES and abstained >= _MIN_ABSTAINED and not written.problems
     setup = os.environ.get("SETUP_SECONDS")
     lines = [
         "",
@@ -227,6 +247,7 @@ def _summarise(
         f"  (needed {_MIN_RIGHT_PAGES})",
         f"  not in documents, said so:    {abstained} of {len(others)}  (needed {_MIN_ABSTAINED})",
         f"  answer time, median:          {median_ms:.0f} ms",
+        *written.lines(),
         f"  ingest:                       {len(documents)} documents, {pages} pages,"
         f" {ingest_s:.1f} s",
         f"  stack ready after:            {up_s:.1f} s",
