@@ -116,9 +116,14 @@ class Client:
         body = {"query": query, "collections": list(collections), "limit": limit}
         return self._call("POST", "/v1/search", json=body)
 
-    def ask(self, question: str, *, collections: Sequence[str] = ()) -> dict[str, Any]:
-        """The whole answer object (answers.md)."""
-        body = {"question": question, "collections": list(collections)}
+    def ask(
+        self, question: str, *, collections: Sequence[str] = (), mode: str | None = None
+    ) -> dict[str, Any]:
+        """The whole answer object (answers.md). `mode`: extractive, generative or auto; None: as
+        the server is configured."""
+        body: dict[str, Any] = {"question": question, "collections": list(collections)}
+        if mode is not None:
+            body["mode"] = mode
         return self._call("POST", "/v1/answers", json=body)
 
     def ingest_state(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any
 from urllib.parse import urljoin
 
@@ -16,10 +17,36 @@ Collections = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the whole object.")]
 
 
-def ask(question: str, collections: Collections = None, as_json: AsJson = False) -> None:
-    """Ask the documents; prints verbatim quotes with document and page."""
+class AskMode(StrEnum):
+    auto = "auto"
+    extractive = "extractive"
+    generative = "generative"
+
+
+Mode = Annotated[
+    AskMode | None,
+    typer.Option(
+        "--mode",
+        "-m",
+        help="Quotes, or the language model's words with every sentence checked. "
+        "Default: as configured.",
+    ),
+]
+
+
+def ask(
+    question: str,
+    collections: Collections = None,
+    mode: Mode = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the documents; prints what they say with document and page."""
     with open_client() as client:
-        answer = client.ask(question, collections=collections or [])
+        answer = client.ask(
+            question,
+            collections=collections or [],
+            mode=None if mode is None else mode.value,
+        )
     if as_json:
         print_json(answer)
         return
@@ -45,7 +72,8 @@ def search(
 
 
 def format_answer(answer: dict[str, Any], base_url: str) -> str:
-    """An answer as text: the quotes, then where each stands and an address that shows it."""
+    """An answer as text, then where each quote stands and an address that shows it. What a language
+    model wrote is followed by the quotes it cites and by what they do not support."""
     if answer["answer_status"] == "not_in_documents":
         return "Not in the documents."
     lines = [answer["text"], ""]
@@ -55,10 +83,21 @@ def format_answer(answer: dict[str, Any], base_url: str) -> str:
             source = sources[quoted["source_id"]]
             pages = ", ".join(str(location["page"]) for location in quoted["locations"])
             lines.append(f"[{citation['n']}] {source['title']}, page {pages}")
+            if answer["mode"] == "generative" and quoted["quote"]:
+                lines.append(f"    “{' '.join(quoted['quote'].split())}” ({citation['verdict']})")
             lines.append(f"    {urljoin(base_url, source['view_url'])}")
+    lines += _unsupported(answer)
     if answer["missing"]:
         lines.append("Nothing found on: " + "; ".join(answer["missing"]))
     return "\n".join(lines)
+
+
+def _unsupported(answer: dict[str, Any]) -> list[str]:
+    return [
+        f"Not supported by the documents: {answer['text'][sentence['start'] : sentence['end']]}"
+        for sentence in answer.get("sentences", [])
+        if sentence["verdict"] == "unsupported"
+    ]
 
 
 def _shorten(text: str, length: int) -> str:

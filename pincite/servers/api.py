@@ -38,7 +38,13 @@ def build_services(settings: Settings) -> Services:
         embedder=adapters.embedder,
         settings=settings,
         clock=adapters.clock,
+        generator=adapters.generator,
     )
+
+    def close() -> None:
+        answering.generations.close()
+        adapters.close()
+
     return Services(
         settings=settings,
         catalog=adapters.catalog,
@@ -52,7 +58,8 @@ def build_services(settings: Settings) -> Services:
         answer=Answering(answering),
         accept=Intake(adapters.catalog.intake, settings).accept,
         tenant_ids=adapters.tenant_ids,
-        close=adapters.close,
+        close=close,
         version=__version__,
+        generator=adapters.generator,
         chat_proxy=create_chat_proxy(settings),
     )

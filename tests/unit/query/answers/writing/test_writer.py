@@ -427,5 +427,5 @@ def test_evidence_that_was_deleted_before_it_was_quoted_is_none(pumps: World) ->
 
 def test_no_tokens_are_made_up(pumps: World) -> None:
     sent = completed(ask(pumps, written_deps(pumps, None)))
-    assert sent["usage"] == {name: 0 for name in Usage.__dataclass_fields__}
+    assert sent["usage"] == dict.fromkeys(Usage.__dataclass_fields__, 0)
     assert sent["model"] is None
