@@ -98,7 +98,8 @@ class FakeGenerator:
             yield TextPiece(piece)
         await self._interrupt(len(pieces))
         is_cut = len(pieces) > request.max_tokens
-        yield GenerationEnd("length" if is_cut else "stop", self._usage(prompt, pieces), 1.5)
+        usage = self._usage(prompt, pieces[: request.max_tokens])
+        yield GenerationEnd("length" if is_cut else "stop", usage, 1.5)
 
     async def _interrupt(self, number: int) -> None:
         if number != self.fails_after:
