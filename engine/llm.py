@@ -71,10 +71,7 @@ class LLM:
         if isinstance(prompts, str):
             raise InvalidRequest("prompts is a list; one prompt is [prompt]", param="prompt")
         token_ids = [
-            self._tokenizer.encode(prompt, add_special_tokens=True)
-            if isinstance(prompt, str)
-            else list(prompt)
-            for prompt in prompts
+            self.encode(prompt) if isinstance(prompt, str) else list(prompt) for prompt in prompts
         ]
         return self._run(token_ids, params)
 
@@ -93,6 +90,10 @@ class LLM:
         ]
         prompts = [self._tokenizer.encode(text, add_special_tokens=False) for text in rendered]
         return self._run(prompts, params)
+
+    def encode(self, text: str) -> list[int]:
+        """The token ids of a prompt, with those that the model wants around a text."""
+        return self._tokenizer.encode(text, add_special_tokens=True)
 
     def stats(self) -> EngineStats:
         return self._engine.stats()

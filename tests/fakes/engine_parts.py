@@ -132,8 +132,8 @@ class Listener:
         if output.finish_reason is not None:
             self._has_ended.set()
 
-    def wait(self) -> RequestOutput:
-        assert self._has_ended.wait(timeout=30), "the request did not end"
+    def wait(self, timeout_s: float = 30.0) -> RequestOutput:
+        assert self._has_ended.wait(timeout_s), "the request did not end"
         return self.end
 
     @property

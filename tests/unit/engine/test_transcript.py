@@ -17,13 +17,13 @@ def test_times_are_differences_of_stamps_of_one_clock(tmp_path: Path) -> None:
     listener = Listener()
     transcript = Transcript(request, byte_tokenizer(tmp_path), listener)
     request.scheduled_s = 100.5
-    for token_id, now in ((ord("a"), 102.0), (ord("b"), 102.25), (END, 103.0)):
+    for token_id, now in ((ord("a"), 102.0), (ord("b"), 102.25)):
         request.output_token_ids.append(token_id)
-        text, reason = transcript.add(token_id, now)
-        if reason is None:
-            assert transcript.tell(text, (token_id,))
-    assert reason is FinishReason.STOP
-    transcript.tell_end(reason, now=103.5, token_ids=(END,))
+        assert transcript.add(token_id, now) == (chr(token_id), None)
+        assert transcript.tell(chr(token_id), (token_id,))
+    request.output_token_ids.append(END)
+    assert transcript.add(END, 103.0) == ("", FinishReason.STOP)
+    transcript.tell_end(FinishReason.STOP, now=103.5, token_ids=(END,))
     timings = listener.end.timings
     assert timings is not None
     assert (timings.queue_s, timings.first_token_s, timings.total_s) == (0.5, 2.0, 3.5)
