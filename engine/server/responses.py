@@ -131,11 +131,20 @@ class GeneratedResponse(Response):
             if frames:  # half a character, or what may become a stop string, is kept back
                 yield frames
         if self._asked.has_usage:
-            yield self._piece([], usage_object(running.usage()))
+            # Beyond OpenAI's shape: how long it waited, which a caller cannot measure itself.
+            ours = {"queue_ms": round(running.queue_s * 1000, 3)}
+            yield self._piece([], usage_object(running.usage()), ours)
         yield _DONE
 
-    def _piece(self, choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> bytes:
+    def _piece(
+        self,
+        choices: list[dict[str, Any]],
+        usage: dict[str, Any] | None = None,
+        ours: dict[str, Any] | None = None,
+    ) -> bytes:
         piece = self._asked.shape.piece(choices)
+        if ours is not None:
+            piece["pincite"] = ours
         if self._asked.has_usage:  # OpenAI: null in all but the last
             piece["usage"] = usage
         return _event(piece)

@@ -67,6 +67,7 @@ class RunningRequest:
         self._changed = asyncio.Event()
         self._error: ApiError | None = None
         self._is_closed = False
+        self.queue_s = 0.0  # that the slowest prompt waited, once it has ended
 
     def submit(self, calls: Sequence[EngineCall]) -> None:
         """Give the engine all prompts, or none. Raises what the engine raises."""
@@ -147,6 +148,8 @@ class RunningRequest:
         self._record(generation, output, stamp)
         if output.finish_reason is not None:
             generation.is_over = True
+        if output.timings is not None:
+            self.queue_s = max(self.queue_s, output.timings.queue_s or 0.0)
         if self._is_closed or self._error is not None:
             return
         if output.finish_reason in (FinishReason.ERROR, FinishReason.ABORT):

@@ -15,6 +15,7 @@ from core.domain.generation import (
 )
 from core.errors import InvalidInput
 from core.ports.generator import Generator
+from tests.contract.generator.conftest import EngineServer
 
 SYSTEM = ChatMessage("system", "You repeat what you are told, word by word.")
 MESSAGES = (SYSTEM, ChatMessage("user", "Repeat:\nThe pumps are tested yearly by the operator."))
@@ -43,7 +44,7 @@ async def test_pieces_then_exactly_one_end(generator: Generator) -> None:
     assert pieces
     assert all(isinstance(piece, TextPiece) and piece.text for piece in pieces)
     assert end.finish_reason in {"stop", "length"}
-    assert end.queue_ms >= 0
+    assert 0 <= end.queue_ms < 60_000
 
 
 async def test_usage_counts_what_went_in_and_came_out(generator: Generator) -> None:
@@ -118,3 +119,12 @@ async def test_several_at_once_do_not_mix(generator: Generator) -> None:
         assert isinstance(found[word][-1], GenerationEnd)
         text = "".join(e.text for e in found[word] if isinstance(e, TextPiece))
         assert not any(other in text for other in words if other != word)
+
+
+@pytest.mark.slow
+async def test_our_engine_tells_how_long_a_request_waited(engine: EngineServer) -> None:
+    generator = engine.generator()
+    *_, end = await read(generator, asking())
+    generator.close()
+    assert isinstance(end, GenerationEnd)
+    assert end.queue_ms > 0
