@@ -10,7 +10,7 @@ from functools import lru_cache
 import regex
 
 from core.lexical.analysis import is_stop_word, word_terms
-from core.lexical.words import normal_form
+from core.lexical.words import normal_form, words
 
 
 class TokenKind(StrEnum):
@@ -100,4 +100,4 @@ def terms_of_word(normal: str, language: str) -> tuple[str, ...]:
     bare = normal.removesuffix("'s").removesuffix("’s")
     if not bare or is_stop_word(bare, language) or bare.endswith(("n't", "n’t")):
         return ()
-    return word_terms(bare, language)
+    return tuple(term for word in words(bare) for term in word_terms(word, language))
