@@ -59,7 +59,12 @@ class AttentionBatch:
 
 class AttentionBackend(ABC):
     """Grouped-query attention over a paged pool. Query head h reads KV head
-    `h // (num_query_heads // num_kv_heads)`. Results have the dtype of the queries."""
+    `h // (num_query_heads // num_kv_heads)`. Results have the dtype of the queries.
+
+    is_exact: a row's bits do not depend on the rows, sequences and padding it is computed with.
+    """
+
+    is_exact: bool = False
 
     def __init__(self, layout: KVLayout, num_query_heads: int, scale: float) -> None:
         self.layout = layout

@@ -81,6 +81,7 @@ class CpuAttention(AttentionBackend):
         if padding is None and deterministic:
             padding = find_padding(CpuAttention, layout, num_query_heads, scale)
         self.padding = padding or AttentionPadding(query_rows=1, kv_tokens=1, is_exact=False)
+        self.is_exact = self.padding.is_exact
 
     # ------------------------------------------------------------------------- the contract
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 class ReferenceAttention(AttentionBackend):
+    is_exact = True
+
     def __init__(self, layout: KVLayout, num_query_heads: int, scale: float) -> None:
         super().__init__(layout, num_query_heads, scale)
         shape = (

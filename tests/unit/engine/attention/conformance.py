@@ -168,7 +168,7 @@ def attend(backend: AttentionBackend, step: PagedStep) -> torch.Tensor:
 def poison(backend: AttentionBackend, slots: Sequence[int]) -> None:
     """NaN wherever nobody has a claim."""
     layout = backend.layout
-    shape = (NUM_LAYERS, len(slots), layout.num_kv_heads, layout.head_dim)
+    shape = (layout.num_layers, len(slots), layout.num_kv_heads, layout.head_dim)
     nothing = torch.full(shape, float("nan"), dtype=layout.dtype, device=layout.device)
     write_slots(backend, slots, nothing, nothing)
 
