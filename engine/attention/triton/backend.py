@@ -80,18 +80,21 @@ class TritonAttention(AttentionBackend):
         assert self._slots is not None, "prepare comes first"
         if not len(self._slots):
             return
-        dtype = self.layout.dtype
         with torch.cuda.device_of(self._keys):
             self._kv_write.write_kv(
-                key.to(dtype), value.to(dtype), self._pool(layer), self._slots, self._geometry
+                contiguous_tokens(key),
+                contiguous_tokens(value),
+                self._pool(layer),
+                self._slots,
+                self._geometry,
             )
 
     def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:
         work, buffers = self._work, self._buffers
         assert work is not None, "prepare comes first"
         assert buffers is not None
-        query = query.contiguous()
-        output = torch.empty_like(query)
+        query = contiguous_tokens(query)
+        output = torch.empty(query.shape, dtype=query.dtype, device=query.device)
         with torch.cuda.device_of(self._keys):
             if len(work.splits):
                 self._decode.decode(query, output, self._pool(layer), work, buffers, self._geometry)
@@ -115,6 +118,13 @@ class TritonAttention(AttentionBackend):
 
     def _pool(self, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
         return self._keys[layer], self._values[layer]
+
+
+def contiguous_tokens(rows: torch.Tensor) -> torch.Tensor:
+    """`rows` itself, [num_tokens, heads, head_dim], if the heads of a token lie side by side, as
+    in a slice of a fused projection; else a copy."""
+    is_dense = rows.stride()[1:] == (rows.shape[2], 1)
+    return rows if is_dense else rows.contiguous()
 
 
 def load_triton(device: torch.device) -> bool:

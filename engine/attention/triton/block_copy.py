@@ -19,7 +19,7 @@ ELEMENTS = 1024
 """Elements of a block that one program moves."""
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_copies"])
 def copy_kernel(
     keys: tl.tensor,
     values: tl.tensor,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.attention.triton.work import StepWork
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["table_stride", "partial_rows"])
 def split_kernel(
     query: tl.tensor,
     keys: tl.tensor,
@@ -33,11 +33,11 @@ def split_kernel(
     splits: tl.tensor,
     partial_totals: tl.tensor,
     partial_softmax: tl.tensor,
+    query_stride: tl.tensor,
     table_stride: tl.tensor,
     partial_rows: tl.tensor,
     scale_log2: tl.tensor,
     ROWS: tl.constexpr,
-    NUM_QUERY_HEADS: tl.constexpr,
     NUM_KV_HEADS: tl.constexpr,
     GROUP: tl.constexpr,
     HEAD_DIM: tl.constexpr,
@@ -59,7 +59,7 @@ def split_kernel(
     rows = tl.arange(0, ROWS)
     is_row = rows < num_queries * GROUP
     is_dim = tl.arange(0, HEAD_TILE) < HEAD_DIM
-    places = row_places(rows, first_token, kv_head, NUM_QUERY_HEADS, GROUP, HEAD_DIM, HEAD_TILE)
+    places = row_places(rows, first_token, kv_head, query_stride, GROUP, HEAD_DIM, HEAD_TILE)
     rows_of_query = tl.load(query + places, mask=is_row[:, None] & is_dim[None, :], other=0.0)
     if DOT_F32:
         rows_of_query = rows_of_query.to(tl.float32)
@@ -94,16 +94,16 @@ def split_kernel(
     tl.store(partial_softmax + partial * 2 + 1, weight, mask=is_row)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["partial_rows"])
 def merge_kernel(
     output: tl.tensor,
     sequences: tl.tensor,
     merges: tl.tensor,
     partial_totals: tl.tensor,
     partial_softmax: tl.tensor,
+    output_stride: tl.tensor,
     partial_rows: tl.tensor,
     ROWS: tl.constexpr,
-    NUM_QUERY_HEADS: tl.constexpr,
     NUM_KV_HEADS: tl.constexpr,
     GROUP: tl.constexpr,
     HEAD_DIM: tl.constexpr,
@@ -140,7 +140,7 @@ def merge_kernel(
             tl.load(partial_softmax + partial * 2 + 1, mask=is_row, other=1.0),
         )
 
-    places = row_places(rows, first_token, kv_head, NUM_QUERY_HEADS, GROUP, HEAD_DIM, HEAD_TILE)
+    places = row_places(rows, first_token, kv_head, output_stride, GROUP, HEAD_DIM, HEAD_TILE)
     tl.store(output + places, total / weight[:, None], mask=is_place)
 
 
@@ -168,8 +168,8 @@ def decode(
 ) -> None:
     """Fill the rows of `output` that belong to decoded sequences.
 
-    query, output: contiguous [num_tokens, num_query_heads, head_dim]; pool: keys and values of
-    the layer, contiguous [num_blocks, num_kv_heads, block_size, head_dim].
+    query, output: [num_tokens, num_query_heads, head_dim], each token contiguous; pool: keys and
+    values of the layer, contiguous [num_blocks, num_kv_heads, block_size, head_dim].
     """
     keys, values = pool
     shape = geometry.shape_constants()
@@ -182,6 +182,7 @@ def decode(
         work.splits,
         buffers.totals,
         buffers.softmax,
+        query.stride(0),
         work.tables.shape[1],
         work.max_decode_rows,
         geometry.scale_log2,
@@ -197,9 +198,9 @@ def decode(
         work.merges,
         buffers.totals,
         buffers.softmax,
+        output.stride(0),
         work.max_decode_rows,
         ROWS=DECODE_ROWS,
-        NUM_QUERY_HEADS=geometry.num_query_heads,
         NUM_KV_HEADS=geometry.num_kv_heads,
         GROUP=geometry.group,
         HEAD_DIM=geometry.head_dim,

@@ -70,7 +70,6 @@ class Geometry:
     scale_log2: the softmax scale times log2(e), since the kernels use exp2.
     """
 
-    num_query_heads: int
     num_kv_heads: int
     group: int
     head_dim: int
@@ -100,7 +99,6 @@ class Geometry:
                 f"the kernels take head dimensions up to {MAX_HEAD_DIM}, not {layout.head_dim}"
             )
         return cls(
-            num_query_heads=num_query_heads,
             num_kv_heads=layout.num_kv_heads,
             group=num_query_heads // layout.num_kv_heads,
             head_dim=layout.head_dim,
@@ -114,7 +112,6 @@ class Geometry:
     def shape_constants(self) -> dict[str, int | bool]:
         """The constexpr arguments that both attention kernels take."""
         return {
-            "NUM_QUERY_HEADS": self.num_query_heads,
             "NUM_KV_HEADS": self.num_kv_heads,
             "GROUP": self.group,
             "HEAD_DIM": self.head_dim,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.attention.triton.work import StepWork
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["table_stride"])
 def prefill_kernel(
     query: tl.tensor,
     output: tl.tensor,
@@ -32,10 +32,11 @@ def prefill_kernel(
     tables: tl.tensor,
     sequences: tl.tensor,
     prefill_tiles: tl.tensor,
+    query_stride: tl.tensor,
+    output_stride: tl.tensor,
     table_stride: tl.tensor,
     scale_log2: tl.tensor,
     ROWS: tl.constexpr,
-    NUM_QUERY_HEADS: tl.constexpr,
     NUM_KV_HEADS: tl.constexpr,
     GROUP: tl.constexpr,
     HEAD_DIM: tl.constexpr,
@@ -56,7 +57,7 @@ def prefill_kernel(
 
     rows = first_row + tl.arange(0, ROWS)
     is_place = (rows < num_queries * GROUP)[:, None] & (tl.arange(0, HEAD_TILE) < HEAD_DIM)[None, :]
-    places = row_places(rows, first_token, kv_head, NUM_QUERY_HEADS, GROUP, HEAD_DIM, HEAD_TILE)
+    places = row_places(rows, first_token, kv_head, query_stride, GROUP, HEAD_DIM, HEAD_TILE)
     rows_of_query = tl.load(query + places, mask=is_place, other=0.0)
     if DOT_F32:
         rows_of_query = rows_of_query.to(tl.float32)
@@ -92,6 +93,7 @@ def prefill_kernel(
         total, maximum, weight = merge_splits(
             total, maximum, weight, next_total, next_maximum, next_weight
         )
+    places = row_places(rows, first_token, kv_head, output_stride, GROUP, HEAD_DIM, HEAD_TILE)
     tl.store(output + places, total / weight[:, None], mask=is_place)
 
 
@@ -104,8 +106,8 @@ def prefill(
 ) -> None:
     """Fill the rows of `output` that belong to prefilled sequences.
 
-    query, output: contiguous [num_tokens, num_query_heads, head_dim]; pool: keys and values of
-    the layer, contiguous [num_blocks, num_kv_heads, block_size, head_dim].
+    query, output: [num_tokens, num_query_heads, head_dim], each token contiguous; pool: keys and
+    values of the layer, contiguous [num_blocks, num_kv_heads, block_size, head_dim].
     """
     keys, values = pool
     prefill_kernel[(len(work.prefill_tiles), geometry.num_kv_heads)](
@@ -116,6 +118,8 @@ def prefill(
         work.tables,
         work.sequences,
         work.prefill_tiles,
+        query.stride(0),
+        output.stride(0),
         work.tables.shape[1],
         geometry.scale_log2,
         ROWS=geometry.tiles.prefill_rows,

@@ -111,13 +111,14 @@ def row_places(
     rows: tl.tensor,
     first_token: tl.tensor,
     kv_head: tl.tensor,
-    NUM_QUERY_HEADS: tl.constexpr,
+    token_stride: tl.tensor,
     GROUP: tl.constexpr,
     HEAD_DIM: tl.constexpr,
     HEAD_TILE: tl.constexpr,
 ) -> tl.tensor:
-    """Offsets [rows, HEAD_TILE] of query rows in [num_tokens, num_query_heads, head_dim]."""
+    """Offsets [rows, HEAD_TILE] of query rows in [num_tokens, num_query_heads, head_dim], whose
+    tokens lie `token_stride` elements apart."""
     token = (first_token + rows // GROUP).to(tl.int64)
     query_head = kv_head * GROUP + rows % GROUP
-    start = (token * NUM_QUERY_HEADS + query_head) * HEAD_DIM
+    start = token * token_stride + query_head * HEAD_DIM
     return start[:, None] + tl.arange(0, HEAD_TILE)[None, :]

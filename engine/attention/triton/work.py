@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from engine.attention.base import AttentionBatch
     from engine.attention.triton.geometry import Geometry
 
+ALIGNMENT = 4  # int32 elements
+
 
 @dataclass(frozen=True, slots=True)
 class StepWork:
@@ -111,8 +113,15 @@ def _padded_tables(
 def _on_device(
     parts: tuple[NDArray[np.int32], ...], device: torch.device
 ) -> tuple[torch.Tensor, ...]:
-    """Views of one tensor: many small copies would each wait for the device."""
-    packed = np.concatenate([part.astype(np.int32, copy=False).ravel() for part in parts])
+    """Views of one tensor: many small copies would each wait for the device. Each view starts at
+    a multiple of 16 bytes: Triton would compile the kernels anew for one that does not."""
+    room = [-(-part.size // ALIGNMENT) * ALIGNMENT for part in parts]
+    packed = np.zeros(sum(room), dtype=np.int32)
+    starts = np.cumsum(room) - room
+    for part, start in zip(parts, starts, strict=True):
+        packed[start : start + part.size] = part.ravel()
     on_device = torch.from_numpy(packed).to(device)
-    pieces = torch.split(on_device, [part.size for part in parts])
-    return tuple(piece.view(part.shape) for piece, part in zip(pieces, parts, strict=True))
+    return tuple(
+        on_device[start : start + part.size].view(part.shape)
+        for part, start in zip(parts, starts.tolist(), strict=True)
+    )

@@ -106,7 +106,7 @@ def test_company_changes_no_bit(interpreter: TritonProcess) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
-@pytest.mark.parametrize("sizes", [[1] * 37, [20, 17], [5, 1, 1, 30], [36, 1]], ids=str)
+@pytest.mark.parametrize("sizes", [[1] * 9 + [28], [20, 17], [36, 1]], ids=str)
 def test_how_a_prompt_is_cut_hardly_matters(
     interpreter: TritonProcess, dtype: torch.dtype, sizes: list[int]
 ) -> None:

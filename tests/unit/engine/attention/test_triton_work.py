@@ -41,7 +41,9 @@ def test_lists_splits_merges_and_tiles() -> None:
     assert work.prefill_tiles.tolist() == [[1, 0], [1, 16], [4, 0], [4, 16], [4, 32]]
     assert work.sequences.tolist() == [[0, 1, 70], [1, 6, 6], [7, 5, 33], [12, 1, 32], [13, 12, 40]]
     assert work.max_decode_rows == 15
-    assert {tensor.dtype for tensor in (work.splits, work.tables)} == {torch.int32}
+    lists = (work.tables, work.sequences, work.splits, work.merges, work.prefill_tiles)
+    assert {tensor.dtype for tensor in lists} == {torch.int32}
+    assert all(tensor.data_ptr() % 16 == 0 for tensor in lists)
 
 
 def test_tables_hold_what_is_read_and_no_more() -> None:
