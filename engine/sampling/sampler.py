@@ -66,8 +66,8 @@ def _choose(logits: torch.Tensor, request: Request) -> int:
         apply_penalties(row, request)
     if has_mask(request):
         apply_mask(row, request)
-        if not row.amax().isfinite():
-            return NO_TOKEN
+    if not row.amax().isfinite():
+        return NO_TOKEN
     if request.sampling.is_greedy:
         return int(row.argmax())
     weights = next_token_weights(row, request.sampling)

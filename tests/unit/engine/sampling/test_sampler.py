@@ -238,6 +238,12 @@ def test_penalties_are_what_they_are_documented_to_be() -> None:
     assert choose(below, again) == 1  # negative logits move away from 0
 
 
+def test_a_penalty_that_overflows_chooses_nothing() -> None:
+    sampling = SamplingParams(repetition_penalty=1e-45)
+    logits = [2.0, *[0.0] * (VOCAB - 1)]
+    assert choose(logits, request(sampling, output=[0])) == NO_TOKEN
+
+
 # ------------------------------------------------------------------------------ masks
 
 
