@@ -41,7 +41,7 @@ class SchedulerLimits:
     """
     max_waiting: requests here at once beyond `max_num_seqs`.
     max_overtakes: how many later requests may be admitted past one that does not fit; then nothing
-        passes it any more, so that it cannot starve.
+        passes it any more, so that it cannot starve. A step looks past as many at most.
     growth_tokens: tokens for which each running request keeps room when another is admitted.
     continuous: False admits only into an empty engine and waits for the whole batch (static
         batching, for comparison).
@@ -140,7 +140,7 @@ class Scheduler:
 
     def _admit(self, step: StepBudget) -> None:
         """Start waiting requests while there are tokens, seats and blocks. One that does not fit is
-        passed by, but not for ever."""
+        passed by, but not for ever, and a step does not look far behind those that do not fit."""
         if self._running and not self.limits.continuous:
             return
         passed_by: list[Request] = []
@@ -156,14 +156,15 @@ class Scheduler:
                     self._waiting.overtake(earlier)
             else:
                 passed_by.append(request)
-            if any(self._is_overtaken_enough(earlier) for earlier in passed_by):
+            if len(passed_by) == self.limits.max_overtakes or any(map(self._is_stuck, passed_by)):
                 return
 
     def _headroom(self, request: Request) -> int:
         growth_tokens = self.limits.growth_tokens
         return admission_headroom(request, len(self._running), growth_tokens, self._blocks)
 
-    def _is_overtaken_enough(self, request: Request) -> bool:
+    def _is_stuck(self, request: Request) -> bool:
+        """Overtaken as often as may be: nothing passes it until it fits."""
         return self._waiting.num_overtaken(request) >= self.limits.max_overtakes
 
     def _start(self, request: Request) -> None:

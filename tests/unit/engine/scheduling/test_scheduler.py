@@ -129,6 +129,18 @@ def test_a_small_request_passes_one_that_does_not_fit_but_not_for_ever() -> None
     world.drain()
 
 
+def test_a_step_does_not_look_far_behind_requests_that_do_not_fit() -> None:
+    world = SchedulerHarness(20, max_num_seqs=4, budget=100, max_overtakes=2)
+    world.add(prompt(40), 30)
+    step(world)
+    for number in range(2):
+        world.add(prompt(44, 1000 * (number + 1)), 1)
+    small = world.add(prompt(2, 9000), 2)
+    step(world)
+    assert small.status is RequestStatus.WAITING
+    world.drain()
+
+
 def test_priority_is_served_before_arrival() -> None:
     world = SchedulerHarness(max_num_seqs=1)
     for priority in (2, 0, 1):
