@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from engine.weights.manifest import read_manifest
+from engine.weights.manifest import is_intact, read_manifest
 from engine.weights.safetensors_files import find_weight_files, read_header
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def directory_fingerprint(directory: Path, dtype: str) -> str:
     Raises ModelLoadError when the weights are missing or are not safetensors.
     """
     manifest = read_manifest(directory)
-    if manifest is not None:
+    if manifest is not None and is_intact(manifest, directory):
         return manifest.fingerprint
     digest = hashlib.sha256(dtype.encode())
     for name in _TEXT_FILES:

@@ -122,6 +122,8 @@ def end_token_ids(file: GGUFFile) -> list[int]:
 
 
 def _refuse_unknown(file: GGUFFile, architecture: str) -> None:
+    if file.get("split.count", int, 1) > 1:
+        raise ModelLoadError(f"{file.path.name}: a model in several files; merge them first")
     prefix = f"{architecture}."
     own = {key.removeprefix(prefix) for key in file.metadata if key.startswith(prefix)}
     unknown = sorted(own - _KNOWN_KEYS)

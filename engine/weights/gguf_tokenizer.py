@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Tokenizer, decoders, normalizers, processors
 from tokenizers.models import BPE
 
 from engine.errors import ModelLoadError
@@ -120,9 +120,10 @@ def _sentencepiece(file: GGUFFile, tokens: list[str]) -> Tokenizer:
         byte_fallback=True,
     )
     has_prefix = file.get("tokenizer.ggml.add_space_prefix", bool, True)
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(
-        replacement=_SPACE, prepend_scheme="first" if has_prefix else "never", split=False
-    )
+    # As in the models' own files, and lossless, unlike the Metaspace pre-tokenizer, which leaves
+    # the prefix out before a text that begins with a space.
+    prefix = [normalizers.Prepend(_SPACE)] if has_prefix else []
+    tokenizer.normalizer = normalizers.Sequence([*prefix, normalizers.Replace(" ", _SPACE)])
     steps = [decoders.Replace(_SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
     if has_prefix:
         steps.append(decoders.Strip(content=" ", left=1))

@@ -1,8 +1,9 @@
 """The real SmolLM2 file: our conversion against `transformers`, which reads GGUF by itself.
 
 `transformers` does not know the pre-tokenizer "smollm" and cuts text as GPT-2 does, which differs
-where spaces stand before digits. There the oracle is the slow tokenizer in plain Python, after
-llama.cpp's account; everywhere else both oracles must agree with us.
+where a number follows spaces (the model was trained with every digit alone). There the oracle is
+the slow tokenizer in plain Python, after llama.cpp's account; everywhere else both oracles must
+agree with us.
 """
 
 import json
@@ -34,7 +35,7 @@ TEXTS = [
     "a 1 b 22 c 333",
     "def f(x):\n    return x ** 2  # squared\n\n\nclass A:\n\tpass\n",
     "if (a&&b) { c[0] += 1; } // done\r\n\r\n",
-    "naïve café — “quoted” … ½ ² ³ Ⅷ ٣٤",
+    "naïve café — “quoted” … ½²³Ⅷ٣٤",
     "e\u0301 vs é, ﬁ vs fi, \u200bzero\u200dwidth",
     "日本語のテキスト、中文，한국어 텍스트",
     "مرحبا بالعالم שלום עולם नमस्ते दुनिया",
@@ -60,6 +61,7 @@ DIGITS_AFTER_SPACES = [
     "1  2   3    4",
     "total:\t\t9",
     "\u00a0\u00a08",
+    " ½ ² ³ Ⅷ ٣٤",
 ]
 
 
@@ -78,6 +80,15 @@ def checkpoint(gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkpoi
 @pytest.fixture(scope="module")
 def tokenizer(checkpoint: Checkpoint) -> Tokenizer:
     return Tokenizer.load(checkpoint.directory)
+
+
+@pytest.fixture(scope="module")
+def lacking(tokenizer: Tokenizer) -> set[int]:
+    """The bytes that no token stands for."""
+    found = {tokenizer.token_bytes(token_id) for token_id in range(tokenizer.vocab_size)}
+    missing = {byte for byte in range(256) if bytes([byte]) not in found}
+    assert missing.isdisjoint(range(0x20, 0xC0))
+    return missing
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +131,10 @@ def test_digits_after_spaces_are_cut_as_llama_cpp_does(
 
 
 @settings(max_examples=300)
-@given(text=st.text(st.characters(max_codepoint=0x2FFFF, exclude_categories=["Cs", "Cn"])))
-def test_any_text_comes_back(tokenizer: Tokenizer, text: str) -> None:
-    text = text.replace("\ufdd0", "")
+@given(text=st.text(st.characters(exclude_categories=["Cs", "Cn"])))
+def test_any_text_comes_back(tokenizer: Tokenizer, lacking: set[int], text: str) -> None:
+    """Less what this vocabulary has no token for: a few control characters and distant planes."""
+    text = "".join(c for c in text if lacking.isdisjoint(c.encode()))
     ids = tokenizer.encode(text, add_special_tokens=False)
     assert tokenizer.decode(ids, skip_special_tokens=False) == text
 
