@@ -1,15 +1,22 @@
 """A decoder runs on the Triton kernels (in the interpreter) as on the reference backend."""
 
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from engine import LLM, SamplingParams
 from engine.attention.base import KVLayout
 from engine.models.decoder import Decoder
 from engine.runner import ModelRunner
 from tests.unit.engine.attention.triton_process import TritonProcess, triton_process
+from tests.unit.engine.models.tiny_directory import model_directory
 from tests.unit.engine.models.tiny_models import LLAMA, build_decoder
 from tests.unit.engine.step_driver import BLOCK_SIZE, NUM_BLOCKS, StepDriver
 
@@ -17,6 +24,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="triton is made for Linux only, and so is the backend"
 )
 
+ROOT = Path(__file__).resolve().parents[3]
 NUM_OUTPUT = 3
 PROMPTS = {
     "short": [7, 3, 9],
@@ -83,3 +91,35 @@ def test_a_copied_tail_continues_alike(interpreter: TritonProcess) -> None:
     assert second.block_table[1] != first.block_table[1]
     for one, other in zip(continued["first"][1:], continued["second"], strict=True):
         assert torch.equal(one, other)
+
+
+def test_the_whole_engine_writes_alike(tmp_path: Path) -> None:
+    """From a model directory, through the registry, in a process of its own."""
+    model = model_directory(tmp_path / "model", LLAMA | {"num_hidden_layers": 2})
+    prompts = ["What is the relief pressure?", "What is A", "B"]
+    options: dict[str, Any] = {
+        "device": "cpu",
+        "dtype": "float32",
+        "threads": 1,
+        "max_num_batched_tokens": 24,
+    }
+    greedy: dict[str, Any] = {"max_tokens": 3, "temperature": 0.0, "ignore_eos": True}
+    code = f"""
+import json
+from engine import LLM, SamplingParams
+with LLM({str(model)!r}, attention_backend="triton", **{options}) as llm:
+    written = llm.generate({prompts}, SamplingParams(**{greedy}))
+print(json.dumps([one.token_ids for one in written]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    with LLM(model, attention_backend="reference", **options) as llm:
+        expected = llm.generate(prompts, SamplingParams(**greedy))
+    assert json.loads(done.stdout) == [list(one.token_ids) for one in expected]
