@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from core.domain.access import Principal, Scope
+from core.ports.generator import Generator
 from query.answers.answering import AnswerDeps, answer
 from query.answers.events import Event, EventType
 from query.services import Asked
 from tests.api_world import World
-from tests.fakes.generator import FakeGenerator
 
 PUMPS = "How often are the pumps tested?"
 PAGES = ("The pumps are tested yearly. A log is kept.", "Valves are painted red by the operator.")
 
 
-def written_deps(world: World, generator: FakeGenerator | None, **more: Any) -> AnswerDeps:
+def written_deps(world: World, generator: Generator | None, **more: Any) -> AnswerDeps:
     """Whatever has evidence is answered; every generator passed the gate."""
     deps = AnswerDeps(
         catalog=world.catalog,
