@@ -102,8 +102,7 @@ def _paying(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
                 if isinstance(value, list | tuple | dict):
                     budget().weigh(value)
         made = original(*args, **kwargs)
-        if isinstance(made, str | list):
-            budget().charge(len(made))
+        budget().charge_for(made)
         return made
 
     return paying

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MAX_INTEGER = 2**63
-_VALUE_CHARS = 32  # what counting one member of a container costs, in characters
+_ENTRY_CHARS = 256  # what an entry of a container costs: its memory, and the time to look at it
 _SCALARS = (str, bool, int, float, type(None), Undefined)
 _CONTAINERS = (list, tuple, KeysView, ValuesView, ItemsView)
 
@@ -36,13 +36,13 @@ class TemplateLimits:
     """
     max_source_chars: of the template itself.
     max_steps: loop rounds and calls of one rendering, all together.
-    max_chars: characters and list entries that one rendering may make, all together.
+    max_chars: characters that one rendering may make, all together; a list entry counts as 256.
     max_output_chars: of the rendered text.
     max_seconds: of one rendering.
     """
 
     max_source_chars: int = 256_000
-    max_steps: int = 200_000
+    max_steps: int = 100_000
     max_chars: int = 64_000_000
     max_output_chars: int = 8_000_000
     max_seconds: float = 10.0
@@ -65,10 +65,17 @@ class RenderBudget:
             raise LimitReached("too much time")
 
     def charge(self, num_chars: int) -> None:
-        """Pay for text or entries that are about to be made, or were."""
+        """Pay for text that is about to be made."""
         self._chars -= num_chars
         if self._chars < 0:
             raise LimitReached("too much text")
+
+    def charge_for(self, made: object) -> None:
+        """Pay for a text or a list that was made."""
+        if isinstance(made, str):
+            self.charge(len(made))
+        elif isinstance(made, list | tuple):
+            self.charge(len(made) * _ENTRY_CHARS)
 
     def weigh(self, value: object) -> None:
         """Pay for what the text form of a value will take: containers with all they contain, as
@@ -76,7 +83,7 @@ class RenderBudget:
 
         Raises LimitReached also for anything but plain values, whose text could be any size.
         """
-        self.charge(len(value) if isinstance(value, str) else _VALUE_CHARS)
+        self.charge(len(value) if isinstance(value, str) else _ENTRY_CHARS)
         if isinstance(value, dict):
             for key, member in value.items():
                 self.weigh(key)

@@ -84,8 +84,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         elif not isinstance(called, Macro | Undefined) and not self._is_ours(called):
             called = _checked_method(called)
         made = super().call(context, called, *args, **kwargs)
-        if isinstance(made, str | list):
-            budget().charge(len(made))
+        budget().charge_for(made)
         return made
 
     def _is_ours(self, called: Any) -> bool:
@@ -95,8 +94,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         _check_operands(operator, left, right)
         made = super().call_binop(context, operator, left, right)
         checked_integer(made)
-        if isinstance(made, str | list | tuple):
-            budget().charge(len(made))
+        budget().charge_for(made)
         return made
 
     def wrap_str_format(self, value: Any) -> Any:
@@ -189,7 +187,7 @@ def _check_operands(operator: str, left: Any, right: Any) -> None:
     if operator == "*":
         for times, repeated in ((left, right), (right, left)):
             if isinstance(times, int) and isinstance(repeated, str | list | tuple):
-                budget().charge(max(0, times) * len(repeated))
+                budget().charge(max(0, times) * len(repeated))  # before it fills the memory
 
 
 def _checked_method(called: Any) -> Callable[..., Any]:

@@ -35,7 +35,7 @@ TEXTS = [
     "a 1 b 22 c 333",
     "def f(x):\n    return x ** 2  # squared\n\n\nclass A:\n\tpass\n",
     "if (a&&b) { c[0] += 1; } // done\r\n\r\n",
-    "naïve café — “quoted” … ½²³Ⅷ٣٤",
+    "naïve café — “quoted” … £5",
     "e\u0301 vs é, ﬁ vs fi, \u200bzero\u200dwidth",
     "日本語のテキスト、中文，한국어 텍스트",
     "مرحبا بالعالم שלום עולם नमस्ते दुनिया",
@@ -62,6 +62,7 @@ DIGITS_AFTER_SPACES = [
     "total:\t\t9",
     "\u00a0\u00a08",
     " ½ ² ³ Ⅷ ٣٤",
+    "½²³Ⅷ٣٤x½",
 ]
 
 
