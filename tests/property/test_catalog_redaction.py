@@ -106,3 +106,24 @@ def test_only_events_with_the_whole_answer_survive(answer: dict[str, Any]) -> No
         (4, {"event": "answer.completed", "response": {"answer": redacted}}),
         (5, {**redacted, "event": "answer.completed"}),
     ]
+
+
+def test_a_written_sentence_is_covered_beyond_its_marker() -> None:
+    text = "Pumps are tested yearly [1] by Ms Doe. A log is kept [2]. Nobody said so."
+    answer = {
+        "id": "ans_1",
+        "text": text,
+        "sources": [{"id": "s1", "document_id": "doc_1"}, {"id": "s2", "document_id": "doc_2"}],
+        "citations": [
+            {"id": "c1", "start": 0, "end": 23, "sources": [{"source_id": "s1", "quote": "Q"}]},
+            {"id": "c2", "start": 39, "end": 52, "sources": [{"source_id": "s2", "quote": "R"}]},
+        ],
+        "sentences": [
+            {"start": 0, "end": 38, "citation_ids": ["c1"]},
+            {"start": 39, "end": 57, "citation_ids": ["c2"]},
+            {"start": 58, "end": 73, "citation_ids": []},
+        ],
+    }
+    redacted = redact_answer(answer, {"doc_1"})
+    assert redacted["text"] == REDACTED * 38 + " A log is kept [2]. " + REDACTED * 15
+    assert redact_answer(redacted, {"doc_1"}) == redacted

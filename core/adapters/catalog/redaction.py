@@ -37,6 +37,7 @@ def redact_answer(answer: dict[str, Any], document_ids: Collection[str]) -> dict
         if source.get("document_id") in document_ids
     }
     text = str(redacted.get("text") or "")
+    cleared: set[str] = set()
     for citation in redacted.get("citations") or []:
         cited = citation.get("sources") or []
         if not any(source.get("source_id") in source_ids for source in cited):
@@ -48,9 +49,12 @@ def redact_answer(answer: dict[str, Any], document_ids: Collection[str]) -> dict
             for source in cited
         ]
         text = _cover(text, int(citation.get("start", 0)), int(citation.get("end", 0)))
-    # What a generator wrote without citing anything may tell of any document it had before it.
+        cleared.add(str(citation.get("id")))
+    # What a generator wrote without citing anything may tell of any document it had before it; a
+    # sentence goes on after its marker.
     for sentence in redacted.get("sentences") or []:
-        if not sentence.get("citation_ids"):
+        ids = sentence.get("citation_ids") or []
+        if not ids or cleared.intersection(ids):
             text = _cover(text, int(sentence.get("start", 0)), int(sentence.get("end", 0)))
     redacted["text"] = text
     return redacted
