@@ -91,6 +91,11 @@ class Server:
                 raise DidNotStart(f"{self.name}:\n{self.log()[-4000:]}")
             time.sleep(0.02)
 
+    def exit_status(self, timeout_s: float) -> int:
+        """Wait until it has ended by itself."""
+        assert self._process is not None
+        return self._process.wait(timeout_s)
+
     def kill(self) -> None:
         """SIGKILL to the process and all that it started in its session."""
         if self._process is not None:
