@@ -97,12 +97,11 @@ class Scheduler:
         """Choose the tokens of the next step; None when there is no request. A plan that never
         reaches `complete` (its step failed) changes nothing: the next one starts where it did."""
         step = StepBudget(self.limits.max_num_batched_tokens)
-        has_room = self._make_room()
+        self._make_room()
         for request in sorted(self._running, key=_is_prefilling):
             self._blocks.grow(request)
             step.give(request)
-        if has_room:
-            self._admit(step)
+        self._admit(step)
         if not step.sequences:
             return None
         return StepPlan(tuple(step.sequences), self._blocks.copies)
@@ -128,15 +127,12 @@ class Scheduler:
                 sampled.append((request, token_id))
         return sampled
 
-    def _make_room(self) -> bool:
-        """Preempt until every running request can grow; False if one had to go.
-
-        The last request never has to: it was refused at once if the pool could not hold it.
-        """
-        num_before = self.num_preemptions
+    def _make_room(self) -> None:
+        """Preempt until every running request can grow. The last one always can: it was refused at
+        once if the pool could not hold it. What a victim leaves is less than what it would need to
+        come back, so that it does not in the same step."""
         while sum(map(self._blocks.num_blocks_short, self._running)) > self._blocks.pool.num_free:
             self.preempt(choose_victim(reversed(self._running), self._blocks))
-        return self.num_preemptions == num_before
 
     def _admit(self, step: StepBudget) -> None:
         """Start waiting requests while there are tokens, seats and blocks. One that does not fit is

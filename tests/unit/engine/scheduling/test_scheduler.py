@@ -51,6 +51,16 @@ def test_decodes_come_first_then_chunks_that_run_then_new_requests() -> None:
     assert step(world) == [("r0", 7, 1), ("r1", 20, 1), ("r2", 6, 1)]
 
 
+def test_decodes_come_first_whatever_the_order_of_admission() -> None:
+    world = SchedulerHarness(budget=10)
+    world.add(prompt(4), 9)
+    step(world)
+    world.add(prompt(20, 1000), 9)
+    step(world)
+    world.scheduler._running.reverse()
+    assert step(world) == [("r0", 5, 1), ("r1", 9, 9)]
+
+
 def test_decodes_go_on_while_a_long_prompt_is_computed() -> None:
     world = SchedulerHarness(budget=8)
     first = world.add(prompt(3), 20)
