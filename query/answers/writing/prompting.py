@@ -23,7 +23,7 @@ from core.settings import Settings
 from query.answers.plain_text import inert_quote
 from query.answers.writing.given import GivenPassage
 
-__all__ = ["PREFIX", "Prompt", "PromptTooLong", "assemble", "cache_salt"]
+__all__ = ["PREFIX", "Prompt", "PromptTooLong", "assemble", "cache_salt", "num_recent_turns"]
 
 PREFIX = (
     ChatMessage(
@@ -151,16 +151,19 @@ def _turns(history: Sequence[ChatMessage]) -> list[tuple[ChatMessage, ...]]:
     return [turn for turn in turns if len(turn) == 2]
 
 
+def num_recent_turns(total: int, limit: int) -> int:
+    """How many of a conversation's turns go into a prompt, at most `limit`. Half of them go at
+    once, so that the prompt's beginning stays the same for a while."""
+    if total <= limit:
+        return total
+    step = max(1, limit // 2)
+    return total - -(-(total - limit) // step) * step
+
+
 def _recent(
     turns: Sequence[tuple[ChatMessage, ...]], limit: int
 ) -> tuple[tuple[ChatMessage, ...], ...]:
-    """At most `limit` turns. Half of them go at once, so that the prompt's beginning stays the same
-    for a while."""
-    if limit == 0:
-        return ()
-    step = max(1, limit // 2)
-    excess = max(0, len(turns) - limit)
-    return tuple(turns[-(-excess // step) * step :])
+    return tuple(turns[len(turns) - num_recent_turns(len(turns), limit) :])
 
 
 def _as_sent(message: ChatMessage) -> ChatMessage:
