@@ -14,6 +14,7 @@ from core.domain.access import Principal
 from core.domain.generation import ChatMessage
 from core.errors import Conflict, InvalidInput, NotFound
 from core.ids import new_answer_id, repeatable_answer_id
+from query.answers.writing.prompting import num_recent_turns
 from query.api.answer_run import AnswerRun
 from query.api.conversation_turns import history_of
 from query.api.schemas.answers import Answer, AnswerRequest
@@ -121,10 +122,12 @@ def _understood(
     history: tuple[ChatMessage, ...] = ()
     started = services.clock.monotonic()
     if asked.conversation_id is not None:
-        limit = services.settings.answer.max_history_turns
-        turns = services.catalog.conversations.turns(
-            principal, asked.conversation_id, limit=max(1, limit)
+        conversations = services.catalog.conversations
+        num_turns = num_recent_turns(
+            conversations.get(principal, asked.conversation_id).num_answers,
+            services.settings.answer.max_history_turns,
         )
+        turns = conversations.turns(principal, asked.conversation_id, limit=max(1, num_turns))
         history = history_of(turns)
     condensed = condense(asked.question, history)
     return Asked(

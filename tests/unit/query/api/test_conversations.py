@@ -61,7 +61,8 @@ def test_only_so_many_turns_are_replayed(client: TestClient, world: World, threa
         world.clock.advance(1)
         ask(client, f"What is subject number {number}?", thread)
     *_, (_, last) = world.answers.asked
-    assert len(last.history) == 2 * turns
+    # Half of them go at once, so that the beginning of the prompts stays the same for a while.
+    assert turns // 2 < len(last.history) / 2 < turns
     assert last.history[-1].content == f"answer {turns + 1}"
 
 
