@@ -32,10 +32,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(argv: Sequence[str] | None = None) -> None:
     """`main`, and the end of the process, even while a model is being loaded in another thread:
     the interpreter would wait for it, or end badly in the middle of it."""
-    status = main(argv)
+    try:
+        status: int | str | None = main(argv)
+    except SystemExit as ended:  # of argparse, or of uvicorn when the port is taken
+        status = ended.code
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(status)
+    os._exit(status if isinstance(status, int) else 1)
 
 
 if __name__ == "__main__":

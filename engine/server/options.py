@@ -22,8 +22,8 @@ _DESCRIPTION = """Serve a model over OpenAI's HTTP interface.
 
 Keys are read from the environment: PINCITE_ENGINE__API_KEY is the internal one, whose callers may
 keep tenants apart in the cache; PINCITE_ENGINE__EXTRA_API_KEYS are further ones, with commas in
-between. Exit status: 0 stopped cleanly, 2 wrong usage, 4 the model cannot be loaded, 1 the engine
-failed.
+between. Exit status: 0 stopped cleanly, 2 wrong usage, 3 the port is taken, 4 the model cannot be
+loaded, 1 the engine failed.
 """
 
 
