@@ -110,14 +110,14 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 class _Metering(NodeTransformer):
     """`for x in y` becomes `for x in y|_counted`, `a ~ b` becomes `[a, b]|_joined`."""
 
-    def visit_For(self, node: nodes.For) -> nodes.For:
-        self.generic_visit(node)
-        node.iter = _filtered(node.iter, "_counted")
-        return node
+    def visit_For(self, loop: nodes.For) -> nodes.For:
+        self.generic_visit(loop)
+        loop.iter = _filtered(loop.iter, "_counted")
+        return loop
 
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:
-        self.generic_visit(node)
-        return _filtered(nodes.List(node.nodes, lineno=node.lineno), "_joined")
+    def visit_Concat(self, joined: nodes.Concat) -> nodes.Filter:
+        self.generic_visit(joined)
+        return _filtered(nodes.List(joined.nodes, lineno=joined.lineno), "_joined")
 
 
 class _GenerationTag(Extension):
@@ -160,8 +160,8 @@ class _Counted:
         return len(self._iterable)
 
 
-def _filtered(node: nodes.Node, name: str) -> nodes.Filter:
-    return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
+def _filtered(value: nodes.Node, name: str) -> nodes.Filter:
+    return nodes.Filter(value, name, [], [], None, None, lineno=value.lineno)
 
 
 def _counted(iterable: Any) -> _Counted:
