@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from query.answers.verification.numerals import ORDINALS
 from query.answers.verification.problems import Problem, ProblemKind
 from query.answers.verification.quantities import ORDINAL_UNIT
 from query.answers.verification.statements import Statement
-from query.answers.verification.tokens import Token, listed
+from query.answers.verification.tokens import Token, TokenKind, listed
 from query.answers.verification.units import same_unit
 
 _PLACES = frozenset(
@@ -26,22 +27,30 @@ class _Value:
     kind: str
     keys: frozenset[object]
     clause: int
+    is_compared: bool
 
 
 def assignment_problems(sentence: Statement, quotes: Sequence[Statement]) -> list[Problem]:
     """Values that the sentence gives to something else than the quotes do.
 
     Where a quote has two values of a kind in two clauses, the words that only one of the clauses
-    has say whose value it is.
+    has say whose value it is. A value after "than" is what something is compared with.
     """
     found: list[Problem] = []
     wanted = list(_values(sentence))
-    said = frozenset(key for value in wanted for key in value.keys)
+    is_parted = len({value.clause for value in wanted}) > 1
     for value in wanted:
+        if is_parted:
+            clause = sentence.clauses[value.clause]
+            spoken = sentence.clause_terms(clause) | {sentence.tokens[i].normal for i in clause}
+            near = [other for other in wanted if other.clause == value.clause]
+        else:
+            spoken, near = sentence.terms | sentence.normals, wanted
+        said = frozenset(key for other in near for key in other.keys)
         verdicts = [
             verdict
             for quote in quotes
-            if (verdict := _is_of_another(value, said, sentence, quote)) is not None
+            if (verdict := _is_of_another(value, said, spoken, quote)) is not None
         ]
         if verdicts and all(verdicts):
             found.append(Problem(ProblemKind.ASSIGNED, value.text))
@@ -51,35 +60,74 @@ def assignment_problems(sentence: Statement, quotes: Sequence[Statement]) -> lis
 def replacements(
     sentence: Statement, quotes: Sequence[Statement], known: Collection[str]
 ) -> list[Problem]:
-    """Words that no quote has, where the quote has another word between the same neighbours."""
+    """Words where the nearest quote has another word between the same neighbours.
+
+    A word of another quote or heading ("the tenant" for "the landlord"), a code or a name turns the
+    quote into another statement; any other word may be a synonym.
+    """
+    main = max(quotes, key=lambda quote: _num_shared(sentence, quote))
     found: list[Problem] = []
-    for place in sentence.content:
-        token = sentence.tokens[place]
-        if set(token.terms) & set(known):
+    for place, token in enumerate(sentence.tokens):
+        if not _may_be_replaced(sentence, place) or _words(sentence, place) & main.terms:
             continue
-        around = _neighbours(sentence.tokens, place)
-        for quote in quotes:
-            if _is_replaced(sentence, around, quote):
-                before = around[0]
-                is_name = (
-                    token.text[:1].isupper() and before is not None and before.normal in _PLACES
-                )
-                found.append(Problem(ProblemKind.REPLACED, token.text, is_hard=is_name))
-                break
+        if token.normal in main.normals:
+            continue
+        other = _replaced_in(main, _neighbours(sentence.tokens, place), sentence)
+        if other is not None:
+            is_hard = not _words(sentence, place).isdisjoint(known) or _is_named(
+                sentence.tokens, place, other
+            )
+            found.append(Problem(ProblemKind.REPLACED, token.text, is_hard=is_hard))
     return found
+
+
+def _num_shared(sentence: Statement, quote: Statement) -> int:
+    """Words and values that both have."""
+    values = [
+        frozenset(v for q in s.quantities if not q.is_soft for v in q.all_values)
+        for s in (sentence, quote)
+    ]
+    return len(sentence.terms & quote.terms) + len(values[0] & values[1])
+
+
+def _may_be_replaced(statement: Statement, place: int) -> bool:
+    token = statement.tokens[place]
+    return token.is_word and (token.is_content or token.normal in ORDINALS)
+
+
+def _words(statement: Statement, place: int) -> frozenset[str]:
+    token = statement.tokens[place]
+    return frozenset(token.terms or (token.normal,))
 
 
 def _values(statement: Statement) -> Iterator[_Value]:
     for quantity in statement.quantities:
         if not quantity.is_soft:
             tokens = statement.tokens[quantity.first : quantity.after]
-            clause = _clause_at(statement, tokens[0].start)
             keys: frozenset[object] = frozenset(quantity.all_values)
-            yield _Value(" ".join(t.text for t in tokens), quantity.unit, keys, clause)
-    for date in statement.dates:
-        keys = frozenset(date.readings or {date.weekday, date.minutes})
-        kind = "date" if date.readings else "weekday" if date.weekday is not None else "clock"
-        yield _Value(date.text, kind, keys, _clause_at(statement, date.start))
+            yield _Value(
+                " ".join(token.text for token in tokens),
+                quantity.unit,
+                keys,
+                _clause_at(statement, tokens[0].start),
+                _is_compared(statement, quantity.first),
+            )
+    for place, token in enumerate(statement.tokens):
+        if token.kind is TokenKind.DATE:
+            kind = token.terms[0].partition(":")[0] if len(token.terms) == 1 else "date"
+            yield _Value(
+                token.text,
+                kind,
+                frozenset({token.terms}),
+                _clause_at(statement, token.start),
+                _is_compared(statement, place),
+            )
+
+
+def _is_compared(statement: Statement, place: int) -> bool:
+    """ "21 percent more than in 2021"."""
+    before = [token.normal for token in statement.tokens[max(place - 2, 0) : place]]
+    return bool({"than", "als"} & set(before))
 
 
 def _clause_at(statement: Statement, start: int) -> int:
@@ -90,7 +138,7 @@ def _clause_at(statement: Statement, start: int) -> int:
 
 
 def _is_of_another(
-    value: _Value, said: frozenset[object], sentence: Statement, quote: Statement
+    value: _Value, said: frozenset[object], spoken: frozenset[str], quote: Statement
 ) -> bool | None:
     """Whether this quote gives the value to something else; None when it does not have it or gives
     no way to tell."""
@@ -99,8 +147,10 @@ def _is_of_another(
     rivals = [v for v in theirs if same_unit(v.kind, value.kind) and not v.keys & said]
     if not own:
         return None
+    if all(mine.is_compared for mine in own) and not value.is_compared:
+        return True
     verdicts = [
-        _fits_better(sentence, quote, rival.clause, mine.clause)
+        _fits_better(spoken, quote, rival.clause, mine.clause)
         for mine in own
         for rival in rivals
         if rival.clause != mine.clause
@@ -108,14 +158,13 @@ def _is_of_another(
     return any(verdicts) if verdicts and len(own) == 1 else False
 
 
-def _fits_better(sentence: Statement, quote: Statement, rival: int, own: int) -> bool:
+def _fits_better(spoken: frozenset[str], quote: Statement, rival: int, own: int) -> bool:
     """Whether the words that only the rival's clause has are the sentence's, more than those that
     only the value's own clause has."""
     rival_terms, own_terms = (_distinct(quote, number) for number in (rival, own))
     only_rival, only_own = rival_terms - own_terms, own_terms - rival_terms
     if not only_rival or not only_own:
         return False
-    spoken = sentence.terms | sentence.normals
     rival_share = len(only_rival & spoken) / len(only_rival)
     own_share = len(only_own & spoken) / len(only_own)
     return rival_share > own_share and (not own_share or rival_share >= 1)
@@ -143,16 +192,28 @@ def _neighbours(tokens: Sequence[Token], place: int) -> Around:
     return before, after
 
 
-def _is_replaced(sentence: Statement, around: Around, quote: Statement) -> bool:
-    if not any(token is not None and token.is_content for token in around):
-        return False
-    for place in quote.content:
-        token = quote.tokens[place]
-        if set(token.terms) & sentence.terms:
+def _replaced_in(main: Statement, around: Around, sentence: Statement) -> Token | None:
+    """The word of the quote between the same neighbours, if the sentence does not have it."""
+    if not any(token is not None and token.terms for token in around):
+        return None
+    for place, token in enumerate(main.tokens):
+        if not _may_be_replaced(main, place) or token.normal in sentence.normals:
             continue
-        if _same(around, _neighbours(quote.tokens, place)):
-            return True
-    return False
+        if _words(main, place).isdisjoint(sentence.terms) and _same(
+            around, _neighbours(main.tokens, place)
+        ):
+            return token
+    return None
+
+
+def _is_named(tokens: Sequence[Token], place: int, other: Token) -> bool:
+    """Whether the word and the one that it replaces are names or codes."""
+    token = tokens[place]
+    before = tokens[place - 1] if place else None
+    if before is None or not (token.text[:1].isupper() and other.text[:1].isupper()):
+        return False
+    is_code = any(character.isdecimal() for character in token.text)
+    return is_code or before.normal in _PLACES or before.text[:1].isupper()
 
 
 def _same(one: Around, other: Around) -> bool:

@@ -88,6 +88,7 @@ _CALENDAR: tuple[str, ...] = (
     r"(?<![\d.,/])(?P<first>[0-3]?\d)(?P<separator>[./])(?P<second>[0-3]?\d)(?P=separator)"
     r"(?P<short_year>(?:[12]\d)?\d\d)(?!\d)",
     rf"(?i:\b{_BEFORE_MONTH}) {_MONTH}",
+    rf"\b(?!May\b|March\b|Mar\b){_MONTH}",
 )
 _PATTERNS = [regex.compile(pattern) for pattern in _CALENDAR]
 _WEEKDAY = regex.compile(rf"\b({'|'.join(_WEEKDAYS)})s?\b", regex.IGNORECASE)
@@ -113,18 +114,18 @@ def find_dates(prepared: str) -> list[Date]:
 def date_problems(
     wanted: Iterable[Date], available: Sequence[Date], lone_years: frozenset[int]
 ) -> list[Problem]:
-    """The dates that the quotes do not have. `lone_years`: years in the quotes by themselves; with
-    one of them a day and month make a full date, but only a weak one."""
+    """The dates that the quotes do not have. `lone_years`: years in the quotes by themselves.
+
+    A quote that leaves the year open supports a date only weakly, and only where the other fields
+    are right; one that says another year does not.
+    """
     problems: list[Problem] = []
     for date in wanted:
         if any(_covers(date, other) for other in available):
             continue
-        is_composed = bool(date.years & lone_years) and any(
-            _covers_reading((None, month, day), other)
-            for _, month, day in date.readings
-            for other in available
-        )
-        problems.append(Problem(ProblemKind.DATE, date.text, is_hard=not is_composed))
+        others = [other for other in available if other.readings]
+        is_open = any(_agrees(date, other, lone_years) for other in others)
+        problems.append(Problem(ProblemKind.DATE, date.text, is_hard=not is_open))
     return problems
 
 
@@ -194,6 +195,15 @@ def _covers(wanted: Date, other: Date) -> bool:
     if wanted.weekday is not None or wanted.minutes is not None:
         return (wanted.weekday, wanted.minutes) == (other.weekday, other.minutes)
     return any(_covers_reading(reading, other) for reading in wanted.readings)
+
+
+def _agrees(wanted: Date, other: Date, lone_years: frozenset[int]) -> bool:
+    """Whether day and month are the other's, which leaves the year open or has it elsewhere."""
+    is_year_open = not other.years or bool(wanted.years & lone_years)
+    return is_year_open and any(
+        month is not None and _covers_reading((None, month, day), other)
+        for _, month, day in wanted.readings
+    )
 
 
 def _covers_reading(wanted: Fields, other: Date) -> bool:

@@ -16,6 +16,7 @@ from query.answers.verification.tokens import Token, TokenKind, listed
 
 Values = frozenset[Decimal]
 
+_HALF = Decimal("0.5")
 _POINT_GROUPS = frozenset({"de", "es", "it", "nl", "pt", "fr", "da", "nb", "no", "sv", "pl", "tr"})
 _GROUPED = regex.compile(r"\d{1,3}(?:([,.'’ ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?")
 
@@ -91,9 +92,12 @@ def number_at(tokens: Sequence[Token], at: int, language: str) -> tuple[Values, 
         value = _german().get(token.normal)
         return None if value is None else _scaled(tokens, frozenset({Decimal(value)}), at + 1)
     spelled = _english(tokens, at)
-    return (
-        None if spelled is None else _scaled(tokens, frozenset({Decimal(spelled[0])}), spelled[1])
-    )
+    if spelled is None:
+        return None
+    value, after = Decimal(spelled[0]), spelled[1]
+    if tuple(token.normal for token in tokens[after : after + 3]) == ("and", "a", "half"):
+        value, after = value + _HALF, after + 3
+    return _scaled(tokens, frozenset({value}), after)
 
 
 def _fraction(tokens: Sequence[Token], at: int) -> tuple[Values, int] | None:
@@ -148,7 +152,7 @@ def _below_hundred(tokens: Sequence[Token], at: int) -> tuple[int, int] | None:
 
 
 @lru_cache(maxsize=1)
-def _german() -> dict[str, int]:
+def _german() -> dict[str, Decimal | int]:
     """0 to 9,999 as they are written; without "ein" and its forms, which are articles."""
     below_hundred = {word: value for value, word in enumerate(_GERMAN_ONES)}
     for tens, word in enumerate(_GERMAN_TENS, 2):
@@ -162,10 +166,13 @@ def _german() -> dict[str, int]:
             for word, value in below_hundred.items():
                 if value:
                     below_thousand[f"{prefix}hundert{word}"] = 100 * hundreds + value
-    words = dict(below_thousand)
+    words: dict[str, Decimal | int] = dict(below_thousand)
     for thousands in range(1, 10):
         for prefix in {_GERMAN_ONES[thousands], "" if thousands == 1 else _GERMAN_ONES[thousands]}:
             words[f"{prefix}tausend"] = 1000 * thousands
+    for ones in range(2, 10):
+        words[f"{_GERMAN_ONES[ones]}einhalb"] = ones + _HALF
+    words["anderthalb"] = words["eineinhalb"] = 1 + _HALF
     words["eins"] = 1
     del words["ein"], words["null"]
     words["zwo"] = 2

@@ -25,9 +25,9 @@ accept accepted approve approved | reject rejected
 include included including | excluded exclude
 enable enabled activate activated | disable disabled deactivate deactivated
 mandatory obligatory compulsory required | optional voluntary
-high | low
-long longer | short shorter
-early earlier | late later
+high highest | low lowest
+long longer longest | short shorter shortest
+early earlier earliest | late later latest
 upper top | lower bottom
 left | right
 maximum maximal | minimum minimal
@@ -48,7 +48,7 @@ remove removed detach | attach attached install installed insert inserted
 tighten tightened | loosen loosened
 faster fast quicker | slower slow
 more | less fewer
-cheaper cheap | expensive dearer
+cheaper cheap cheapest | expensive dearer
 strengthen strengthened | weaken weakened
 """,
     "de": """

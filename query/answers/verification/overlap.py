@@ -13,12 +13,14 @@ from query.answers.verification.statements import Statement
 from query.answers.verification.tokens import Token, listed
 
 NEAR_SHARE = 0.75
+WORD_WEIGHT = 1.6  # of a word of six letters
 _MIN_STEM = 4
 _MIN_SHARE = 0.6
 _MIN_COMPOUND_PART = 5
 _FRAME = frozenset(
     listed(
-        "yes no according document documents passage passages text texts source sources states"
+        "yes no neither nor none never without except unless"
+        " according document documents passage passages text texts source sources states"
         " stated state mentions mentioned says said describes described section information"
         " provided given answer question ja nein laut dokument dokumente dokumenten text quelle"
         " quellen abschnitt angaben frage antwort besagt"
@@ -39,15 +41,20 @@ def share_of(token: Token, terms: Collection[str], language: str) -> float:
 
 def coverage(sentence: Statement, terms: Collection[str]) -> float | None:
     """Mean share of the sentence's content words, 0 to 1; None when it has none."""
-    counted = [sentence.tokens[i] for i in sentence.content]
-    if not counted:
-        return None
-    shares = [(token, share_of(token, terms, sentence.language)) for token in counted]
-    weighed = [
-        (_weight(token), share) for token, share in shares if share or token.normal not in _FRAME
-    ]
-    total = sum(weight for weight, _ in weighed)
-    return sum(weight * share for weight, share in weighed) / total if total else None
+    found, total = weighed_words(sentence, terms)
+    return found / total if total else None
+
+
+def weighed_words(sentence: Statement, terms: Collection[str]) -> tuple[float, float]:
+    """(weight of the content words that the terms have, weight of all that count)."""
+    found = total = 0.0
+    for place in sentence.content:
+        token = sentence.tokens[place]
+        share = share_of(token, terms, sentence.language)
+        if share or token.normal not in _FRAME:
+            found += _weight(token) * share
+            total += _weight(token)
+    return found, total
 
 
 def best_clauses(terms: Iterable[str], clauses: Sequence[frozenset[str]]) -> list[int]:

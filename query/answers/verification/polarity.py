@@ -44,8 +44,9 @@ _NOT_BEFORE = frozenset({"only", "just", "nur", "bloß", "bloss", "merely"})
 _PREFIXES = (("non-", 4), ("nicht-", 4), ("un", 4), ("non", 4), ("nicht", 4), ("in", 5), ("im", 5),
              ("ir", 5), ("il", 5), ("dis", 5))  # fmt: skip
 _SUFFIXES = ("less", "-free", "los", "frei")
-# Below this share of matched words the clause is laid beside something else, and only weakly so.
+# Below this share of matched words what it says is only a soft objection; below the other, none.
 _SURE_SHARE = 0.6
+_MIN_SHARE = 0.4
 _HEAD_REACH = 4
 
 
@@ -58,12 +59,21 @@ class _Clause:
     places: tuple[int, ...]
 
     @cached_property
+    def sentence(self) -> tuple[Statement, int]:
+        """Which sentence of which statement it begins in."""
+        return self.statement, self.statement.sentence_of(self.places[0])
+
+    @cached_property
     def tokens(self) -> tuple[Token, ...]:
         return tuple(self.statement.tokens[place] for place in self.places)
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        return frozenset(term for token in self.tokens for term in token.terms)
+        """Without those of negations, which are counted and not matched."""
+        negators = _negators_of(self.statement.language)
+        return frozenset(
+            term for token in self.tokens if token.normal not in negators for term in token.terms
+        )
 
     @cached_property
     def spoken(self) -> frozenset[str]:
@@ -104,9 +114,12 @@ def _problems(
     clause: _Clause, chosen: Sequence[_Clause], theirs: Sequence[_Clause]
 ) -> Iterator[Problem]:
     main = chosen[0]
-    num_unmatched = len(clause.terms - main.terms)
+    beside = _union(other.terms for other in chosen if other.sentence == main.sentence)
+    num_unmatched = len(clause.terms - beside)
+    if num_unmatched > (1 - _MIN_SHARE) * len(clause.terms):
+        return
     is_sure = num_unmatched <= max(1, (1 - _SURE_SHARE) * len(clause.terms))
-    num_matched = len(clause.terms) - num_unmatched
+    num_matched = len(clause.terms & main.terms)
     equals = [other for other in theirs if len(clause.terms & other.terms) == num_matched]
     disagreements = [_disagreement(clause, [other, *chosen[1:]]) for other in equals]
     if all(disagreements):
@@ -123,6 +136,8 @@ def _disagreement(clause: _Clause, others: Sequence[_Clause]) -> Problem | None:
     mine = _negations(clause, _union(other.terms for other in others))
     theirs = _negations(others[0], clause.terms)
     for other in others[1:]:
+        if other.sentence != others[0].sentence:
+            continue
         theirs += [n for n in _negations(other, clause.terms) if n.heads & clause.terms]
     opposites = list(_opposites(clause, _union(other.spoken for other in others)))
     if (len(mine) + len(theirs) + len(opposites)) % 2 == 0:
@@ -132,6 +147,10 @@ def _disagreement(clause: _Clause, others: Sequence[_Clause]) -> Problem | None:
     return Problem(ProblemKind.NEGATION, (mine or theirs)[0].text)
 
 
+def _negators_of(language: str) -> frozenset[str]:
+    return _NEGATORS["de" if language == "de" else "en"]
+
+
 def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
     return frozenset().union(*sets)
 
@@ -139,7 +158,7 @@ def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
 def _negations(clause: _Clause, other_terms: frozenset[str]) -> list[_Negation]:
     """The clause's negations; `other_terms` tell whether "unsafe" is a negated "safe"."""
     language = clause.statement.language
-    negators = _NEGATORS["de" if language == "de" else "en"]
+    negators = _negators_of(language)
     found = []
     for place in clause.places:
         token = clause.statement.tokens[place]
@@ -258,9 +277,9 @@ def _marked(clause: _Clause, words: frozenset[str]) -> Iterator[tuple[str, froze
 
 def _timing_problems(clause: _Clause, chosen: Sequence[_Clause]) -> Iterator[Problem]:
     """ "Until 1 March" beside "from 1 March"."""
-    theirs = [(side, date.terms) for other in chosen for _, side, date in _timed(other)]
+    theirs = [(side, _time_terms(date)) for other in chosen for _, side, date in _timed(other)]
     for text, side, date in _timed(clause):
-        sides = {other for other, terms in theirs if set(terms) >= set(date.terms)}
+        sides = {other for other, terms in theirs if terms >= _time_terms(date)}
         if sides and side not in sides:
             yield Problem(ProblemKind.OPPOSITE, f"{text} {date.text}")
 
@@ -269,11 +288,19 @@ def _timed(clause: _Clause) -> Iterator[tuple[str, int, Token]]:
     tokens = clause.statement.tokens
     for place in clause.places:
         following = tokens[place + 1] if place + 1 < len(tokens) else None
-        if following is None or following.kind is not TokenKind.DATE:
+        if following is None or not _time_terms(following):
             continue
         for side, words in enumerate(TIMING):
             if tokens[place].normal in words:
                 yield tokens[place].text, side, following
+
+
+def _time_terms(token: Token) -> frozenset[str]:
+    """Of a date, or of a number that may be a year."""
+    if token.kind is TokenKind.DATE:
+        return frozenset(token.terms)
+    is_year = token.is_number and len(token.text) == 4 and token.text.isdecimal()
+    return frozenset({f"year:{token.text}"}) if is_year else frozenset()
 
 
 def _has_bound(clause: _Clause) -> bool:

@@ -21,6 +21,11 @@ class ProblemKind(StrEnum):
     CONTRADICTED = "contradicted"  # by the entailment model
 
 
+VALUE_PROBLEMS = frozenset({
+    ProblemKind.NUMBER, ProblemKind.UNIT, ProblemKind.COUNTED, ProblemKind.BOUND, ProblemKind.DATE,
+})  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """`is_hard`: the sentence is unsupported; else it is weak at best. `text`: the words."""

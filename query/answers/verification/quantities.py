@@ -88,6 +88,7 @@ _ARTICLES = frozenset({"a", "an", "ein", "eine", "einen", "einem", "einer", "eve
                        "jede", "jeden", "jedes", "pro"})  # fmt: skip
 _REPEATS = {"once": 1, "twice": 2, "thrice": 3, "einmal": 1, "zweimal": 2, "dreimal": 3,
             "viermal": 4, "fünfmal": 5, "sechsmal": 6}  # fmt: skip
+_ORDINAL_ENDINGS = ("st", "nd", "rd", "th")
 _RANGE_JOINTS = frozenset({"-", "to", "bis", "through"})
 _PERIODS = frozenset({"s", "min", "h", "day", "week", "month", "quarter", "year"})
 
@@ -253,7 +254,7 @@ def _per(tokens: Sequence[Token], at: int) -> tuple[str, int]:
 def _ordinal_suffix(tokens: Sequence[Token], at: int, after: int) -> int:
     """Where "3rd" ends, or 0."""
     if after < len(tokens) and after == at + 1 and tokens[after].start == tokens[at].end:
-        return after + 1 if tokens[after].normal in {"st", "nd", "rd", "th"} else 0
+        return after + 1 if tokens[after].normal.startswith(_ORDINAL_ENDINGS) else 0
     return 0
 
 

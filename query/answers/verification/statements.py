@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -56,6 +57,14 @@ class Statement:
     def clauses(self) -> tuple[range, ...]:
         return tuple(_clauses(self))
 
+    @cached_property
+    def sentence_ends(self) -> tuple[int, ...]:
+        return tuple(end for _, end in sentences(self.text))
+
+    def sentence_of(self, place: int) -> int:
+        """The number of the sentence that the token stands in."""
+        return bisect_left(self.sentence_ends, self.tokens[place].end)
+
     def clause_terms(self, clause: Iterable[int]) -> frozenset[str]:
         return frozenset(term for i in clause for term in self.tokens[i].terms)
 
@@ -105,7 +114,7 @@ def _with_dates(tokens: Sequence[Token], dates: Sequence[Date]) -> list[Token]:
 def _clauses(statement: Statement) -> Iterator[range]:
     """Cut at clause marks, conjunctions and ends of sentences; a piece without a content word or
     quantity goes with the next (the last: with the one before)."""
-    ends = {end for _, end in sentences(statement.text)}
+    ends = set(statement.sentence_ends)
     pieces: list[range] = []
     start = 0
     for place, token in enumerate(statement.tokens):

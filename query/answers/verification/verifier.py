@@ -15,18 +15,23 @@ from core.domain.answers import Verdict
 from query.answers.verification.assignment import assignment_problems, replacements
 from query.answers.verification.dates import date_problems
 from query.answers.verification.names import name_problems
-from query.answers.verification.overlap import coverage
+from query.answers.verification.overlap import WORD_WEIGHT, coverage, weighed_words
 from query.answers.verification.polarity import polarity_problems
-from query.answers.verification.problems import Problem, ProblemKind
+from query.answers.verification.problems import VALUE_PROBLEMS, Problem, ProblemKind
 from query.answers.verification.quantity_check import quantity_problems
 from query.answers.verification.statements import Statement, read_statement
 
-# Of the sentence's content words. docs/answers.md says on what they were chosen.
+# Of the sentence's content words. docs/gate.md says on what all of these were chosen.
 SUPPORTED_COVERAGE = 0.75
 WEAK_COVERAGE = 0.5
-# What is left of the coverage per problem.
-HARD_FACTOR = 0.3
-SOFT_FACTOR = 0.75
+# What is left of the support score per objection, of at most two each.
+HARD_FACTOR = 0.5
+SOFT_FACTOR = 0.9
+# A number or date counts as much as so many words.
+VALUE_WEIGHT = 2.0 * WORD_WEIGHT
+# How much the quote that has the most words counts beside all quotes together.
+NEAREST_SHARE = 0.3
+SIMILARITY_SHARE = 0.35
 
 Similarity = Callable[[str, str], float]
 """(sentence, quote) -> cosine."""
@@ -76,17 +81,35 @@ def verify(
     known = frozenset(term for statement in (*stated, *above) for term in statement.terms)
     problems = _problems(claim, stated, above, known)
     covered = coverage(claim, known)
-    if covered is None:
-        return _support(1.0 if claim.quantities or claim.dates else None, problems)
+    nearest = max(coverage(claim, statement.terms) or 0.0 for statement in stated)
+    strength = _strength(claim, known, nearest, problems)
     if similarity is not None:
         closest = max(similarity(sentence, quote) for quote in quotes)
-        covered = max(covered, (covered + closest) / 2)
+        covered = None if covered is None else max(covered, (covered + closest) / 2)
+        strength += SIMILARITY_SHARE * (max(closest, 0.0) - strength)
     if nli is not None:
         entailed, contradicted = nli(" ".join(quotes), sentence)
-        covered = (covered + entailed) / 2
+        covered = None if covered is None else (covered + entailed) / 2
+        strength = (strength + entailed) / 2
         if contradicted > max(entailed, 0.5):
             problems.append(Problem(ProblemKind.CONTRADICTED, ""))
-    return _support(covered, problems)
+    has_values = bool(claim.quantities or claim.dates)
+    return _support(1.0 if covered is None and has_values else covered, strength, problems)
+
+
+def _strength(
+    claim: Statement, known: frozenset[str], nearest: float, problems: Sequence[Problem]
+) -> float:
+    """The share of the sentence's words and values that the quotes have, those of the nearest quote
+    counting more; WEAK_COVERAGE for a sentence that has none."""
+    found, total = weighed_words(claim, known)
+    num_values = sum(not quantity.is_soft for quantity in claim.quantities) + len(claim.dates)
+    objected = sum(1.0 if p.is_hard else 0.5 for p in problems if p.kind in VALUE_PROBLEMS)
+    kept = max(num_values - objected, 0.0)
+    if not total + num_values:
+        return WEAK_COVERAGE
+    together = (found + VALUE_WEIGHT * kept) / (total + VALUE_WEIGHT * num_values)
+    return together + NEAREST_SHARE * (nearest - together) if total else together
 
 
 def _problems(
@@ -116,17 +139,16 @@ def _problems(
     ]
 
 
-def _support(covered: float | None, problems: Sequence[Problem]) -> Support:
+def _support(covered: float | None, strength: float, problems: Sequence[Problem]) -> Support:
     """`covered` None: there was nothing to check."""
     hard = [problem for problem in problems if problem.is_hard]
     soft = [problem for problem in problems if not problem.is_hard]
-    share = WEAK_COVERAGE if covered is None else covered
-    support_score = share * HARD_FACTOR ** min(len(hard), 2) * SOFT_FACTOR ** min(len(soft), 2)
+    factor = HARD_FACTOR ** min(len(hard), 2) * SOFT_FACTOR ** min(len(soft), 2)
     texts = tuple(str(problem) for problem in (*hard, *soft))
-    if hard or share < WEAK_COVERAGE:
+    if hard or (covered is not None and covered < WEAK_COVERAGE):
         verdict = Verdict.UNSUPPORTED
-    elif soft or share < SUPPORTED_COVERAGE or covered is None:
+    elif soft or covered is None or covered < SUPPORTED_COVERAGE:
         verdict = Verdict.WEAK
     else:
         verdict = Verdict.SUPPORTED
-    return Support(verdict, support_score, texts)
+    return Support(verdict, strength * factor, texts)
