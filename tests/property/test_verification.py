@@ -9,10 +9,11 @@ from query.answers.verification import verify
 LANGUAGES = st.sampled_from(["en", "de", "fr", "zh", "und"])
 PIECES = st.sampled_from(
     [
-        "not", "no", "nicht", "must", "may", "only", "before", "until", "1 March 2024", "3/4", "1,000",
-        "-5", "5 mg", "€ 5", "5 to 10 °C", "between", "and", "half an hour", "12:30", "U.S.", "u.s.a.",
-        "PX-200", "a/b", "e.g.", "½", "20 %", "twenty-one", "one hundred and", "every", "week", "3rd",
-        "Maria", "Lopez", ".", ",", "(", "-", "/", "°", "'", "泵每年测试", "und", "ohne", "zweimal", "2.3.4",
+        "not", "no", "nicht", "must", "may", "only", "before", "until", "1 March 2024",
+        "3/4", "1,000", "-5", "5 mg", "€ 5", "5 to 10 °C", "between", "and", "half an hour",
+        "12:30", "U.S.", "u.s.a.", "PX-200", "a/b", "e.g.", "½", "20 %", "twenty-one",
+        "one hundred and", "every", "week", "3rd", "Maria", "Lopez", ".", ",", "(", "-",
+        "/", "°", "'", "泵每年测试", "und", "ohne", "zweimal", "2.3.4",
     ]
 )  # fmt: skip
 TEXTS = st.one_of(st.text(max_size=40), st.lists(PIECES, max_size=12).map(" ".join))

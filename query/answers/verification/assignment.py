@@ -82,12 +82,12 @@ def replacements(
 
 
 def _num_shared(sentence: Statement, quote: Statement) -> int:
-    """Words and values that both have."""
+    """Words and values that both have; a value counts twice."""
     values = [
         frozenset(v for q in s.quantities if not q.is_soft for v in q.all_values)
         for s in (sentence, quote)
     ]
-    return len(sentence.terms & quote.terms) + len(values[0] & values[1])
+    return len(sentence.terms & quote.terms) + 2 * len(values[0] & values[1])
 
 
 def _may_be_replaced(statement: Statement, place: int) -> bool:
