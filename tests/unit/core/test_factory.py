@@ -32,6 +32,15 @@ def test_a_missing_address_is_named(adapters: Adapters, name: str, setting: str)
     assert "pincite up" in raised.value.hint
 
 
+def test_without_an_address_there_is_no_generator(adapters: Adapters, tmp_path: Path) -> None:
+    assert adapters.generator is None
+    generator = {"url": "http://127.0.0.1:1/v1"}
+    other = Adapters(Settings.model_validate({"data_dir": tmp_path, "generator": generator}))
+    assert other.generator is not None
+    assert other.generator is other.generator
+    other.close()
+
+
 def test_a_missing_tokenizer_is_named(adapters: Adapters) -> None:
     with pytest.raises(NotFound, match="tokenizer"):
         _ = adapters.token_counter

@@ -88,9 +88,22 @@ def test_narrowing_is_handed_on(client: TestClient, world: World) -> None:
     assert (asked.collections, asked.document_ids) == (("hr",), (document_id,))
 
 
+def test_mode_and_length_are_handed_on(client: TestClient, world: World) -> None:
+    body = {"question": QUESTION, "mode": "generative", "max_tokens": 50}
+    assert client.post(URL, json=body).status_code == 200
+    assert client.post(URL, json={"question": QUESTION}).status_code == 200
+    (_, first), (_, second) = world.answers.asked
+    assert (first.mode, first.max_tokens) == ("generative", 50)
+    assert (second.mode, second.max_tokens) == (None, None)
+    assert first.is_cancelled() is True  # its client has its answer and is gone
+
+
 @pytest.mark.parametrize(
     "body",
     [
+        b'{"question": "a", "mode": "poetic"}',
+        b'{"question": "a", "max_tokens": 0}',
+        b'{"question": "a", "max_tokens": 1e9}',
         b"",
         b"{",
         b"[]",
