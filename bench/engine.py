@@ -54,7 +54,7 @@ class Size:
     rounds: int
 
 
-_FULL = Size(num_requests=16, num_prompt_tokens=48, num_output_tokens=32, rounds=5)
+_FULL = Size(num_requests=16, num_prompt_tokens=48, num_output_tokens=32, rounds=3)
 _QUICK = Size(num_requests=16, num_prompt_tokens=16, num_output_tokens=6, rounds=1)
 
 

@@ -17,10 +17,11 @@ from tests.fakes.engine_parts import Listener
 
 Case: TypeAlias = tuple[list[int], SamplingParams]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-NUM_TOKENS = 12
-PATIENCE_S = 150.0  # a busy machine is not a failure
+NUM_TOKENS = 6
+NUM_LONG = 24  # more than two blocks: in a small pool they are in each other's way
+PATIENCE_S = 600.0  # a busy machine is not a failure
 TEXT = (
     "The relief valve of pump PX-200 opens at 3.5 bar and has to be checked once a year by a "
     "qualified person. Die Kündigungsfrist beträgt drei Monate zum Quartalsende. Employees in the "
@@ -42,7 +43,8 @@ def cases(parts: EngineParts) -> list[Case]:
     greedy = SamplingParams(max_tokens=NUM_TOKENS, temperature=0.0, ignore_eos=True)
     text = parts.tokenizer.encode(TEXT * 2, add_special_tokens=False)
     lengths = (1, 5, 15, 16, 17, 32, 48, 61, 96, 128, 150)
-    found = [(text[:length], greedy) for length in lengths]
+    long = replace(greedy, max_tokens=NUM_LONG)
+    found = [(text[:length], long if length < 20 else greedy) for length in lengths]
     for question in QUESTIONS:
         chat = parts.chat_template.render(
             [{"role": "user", "content": question}], add_generation_prompt=True
@@ -117,7 +119,7 @@ def test_in_chunks_of_any_size(
 ) -> None:
     tokens, stats = run(parts, chosen, max_num_batched_tokens=budget)
     assert tokens == alone
-    assert max(stats.steps_by_tokens) == budget
+    assert budget // 2 < max(stats.steps_by_tokens) <= budget
 
 
 def test_with_preemption(parts: EngineParts, chosen: list[Case], alone: list[list[int]]) -> None:
@@ -127,7 +129,7 @@ def test_with_preemption(parts: EngineParts, chosen: list[Case], alone: list[lis
         tokens, stats = run(
             parts,
             chosen,
-            num_blocks=13,
+            num_blocks=10,
             max_num_batched_tokens=64,
             enable_prefix_caching=is_caching,
         )

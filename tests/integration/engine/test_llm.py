@@ -10,7 +10,7 @@ from engine import LLM, SamplingParams
 from engine.errors import InvalidRequest, PromptTooLong
 from engine.request import FinishReason
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 GREEDY = SamplingParams(max_tokens=12, temperature=0.0)
 SYSTEM = "You answer from the numbered passages only, and cite them. " + " ".join(

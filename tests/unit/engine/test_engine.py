@@ -64,9 +64,10 @@ def test_ends_at_max_tokens(tmp_path: Path) -> None:
     assert (half.text, half.end.finish_reason) == ("a", FinishReason.LENGTH)
 
 
-def test_ends_where_the_context_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize("max_tokens", [None, 600])
+def test_ends_where_the_context_does(tmp_path: Path, max_tokens: int | None) -> None:
     with running_engine(tmp_path, says("x" * 600), num_blocks=3) as engine:  # 32 tokens
-        heard = complete(engine, SamplingParams(max_tokens=None), b"a" * 20)
+        heard = complete(engine, SamplingParams(max_tokens=max_tokens), b"a" * 20)
         assert len(heard.token_ids) == 12
         assert heard.end.finish_reason is FinishReason.LENGTH
         with pytest.raises(PromptTooLong, match="32 tokens in all"):
@@ -102,7 +103,7 @@ def test_what_only_looked_like_a_stop_string_is_shown(tmp_path: Path) -> None:
 
 
 def test_no_stop_string_is_looked_for_before_min_tokens(tmp_path: Path) -> None:
-    sampling = SamplingParams(max_tokens=50, stop=("b",), min_tokens=3)
+    sampling = SamplingParams(max_tokens=50, stop=("b",), min_tokens=2)
     with running_engine(tmp_path, says("ababab")) as engine:
         heard = complete(engine, sampling)
     assert heard.text == "aba"

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.request import Request
+from engine.sampling.filters import keep_top_p
 from engine.sampling.randomness import uniform
-from engine.sampling.sampler import Sampler, next_token_weights
+from engine.sampling.sampler import Sampler, _draw, next_token_weights
 from engine.sampling_params import SamplingParams
 from engine.step import NO_TOKEN
 
@@ -85,6 +86,18 @@ def test_finds_a_nucleus_beyond_the_first_look(share: float) -> None:
     row = torch.randn(5000, generator=torch.Generator().manual_seed(5)) * 0.01  # nearly flat
     kept = int((next_token_weights(row, SamplingParams(top_p=share)) > 0).sum())
     assert abs(kept - share * 5000) < 60
+
+
+def test_a_nucleus_ends_where_its_share_is_reached() -> None:
+    weights = torch.tensor([0.25, 1.0, 0.25, 0.5])
+    assert keep_top_p(weights, 0.5).tolist() == [0.0, 1.0, 0.0, 0.0]
+    assert keep_top_p(weights, 0.51).tolist() == [0.0, 1.0, 0.0, 0.5]
+    assert keep_top_p(weights, 0.76).tolist() == weights.tolist()  # equals are kept together
+
+
+@pytest.mark.parametrize(("point", "token_id"), [(0.0, 1), (0.4, 1), (0.5, 3), (1 - 2**-53, 3)])
+def test_a_draw_never_falls_on_a_token_without_weight(point: float, token_id: int) -> None:
+    assert _draw(torch.tensor([0.0, 0.5, 0.0, 0.5, 0.0]), point) == token_id
 
 
 def test_greedy_takes_the_lowest_id_among_equals() -> None:
