@@ -22,6 +22,7 @@ from engine.server.bodies import (
     validated,
 )
 from engine.server.errors import ApiError, as_api_error, invalid
+from engine.server.limits import RequestLimits
 from engine.server.messages import chat_messages, completion_prompts
 from engine.server.middleware import RequestGate
 from engine.server.parameters import (
@@ -40,17 +41,15 @@ if TYPE_CHECKING:
     from engine.server.service import Service
 
 CAPABILITIES: Final = ("cache_salt", "tokenize")
-DEFAULT_MAX_BODY_BYTES: Final = 4 * 1024 * 1024
-_BODY_S: Final = 30.0
 
 
 class Routes:
     """One method a route; made by `create_app`."""
 
-    def __init__(self, service: Service, access: Access, max_body_bytes: int) -> None:
+    def __init__(self, service: Service, access: Access, limits: RequestLimits) -> None:
         self._service = service
         self._access = access
-        self._max_body_bytes = max_body_bytes
+        self._limits = limits
 
     async def chat(self, request: Request) -> Response:
         """`POST /v1/chat/completions`."""
@@ -155,7 +154,7 @@ class Routes:
             has_usage=body.wants_usage,
             arrival_s=request.state.arrival_s,
         )
-        return GeneratedResponse(self._service, asked)
+        return GeneratedResponse(self._service, asked, self._limits.heartbeat_s)
 
     def _cache_rules(self, caller: Caller, body: GenerationBody) -> tuple[bytes, int]:
         """Salt and shared tokens: as an internal caller says; from anybody else it is ignored."""
@@ -170,13 +169,13 @@ class Routes:
         one that does not come."""
         content = bytearray()
         try:
-            async with asyncio.timeout(_BODY_S):
+            async with asyncio.timeout(self._limits.body_s):
                 async for piece in request.stream():
                     content += piece
-                    if len(content) > self._max_body_bytes:
+                    if len(content) > self._limits.max_body_bytes:
                         raise ApiError(
                             413,
-                            f"a body has at most {self._max_body_bytes} bytes",
+                            f"a body has at most {self._limits.max_body_bytes} bytes",
                             code="request_too_large",
                         )
         except TimeoutError:
@@ -184,9 +183,7 @@ class Routes:
         return bytes(content)
 
 
-def create_app(
-    service: Service, access: Access, *, max_body_bytes: int = DEFAULT_MAX_BODY_BYTES
-) -> FastAPI:
+def create_app(service: Service, access: Access, limits: RequestLimits) -> FastAPI:
     """The engine's application; it begins to load the model when it is started."""
 
     @asynccontextmanager
@@ -204,7 +201,7 @@ def create_app(
     app.add_exception_handler(EngineError, _refuse)
     app.add_exception_handler(404, _absent)
     app.add_exception_handler(405, _absent)
-    routes = Routes(service, access, max_body_bytes)
+    routes = Routes(service, access, limits)
     app.add_api_route("/v1/chat/completions", routes.chat, methods=["POST"])
     app.add_api_route("/v1/completions", routes.completions, methods=["POST"])
     app.add_api_route("/v1/models", routes.models, methods=["GET"])

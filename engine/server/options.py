@@ -5,19 +5,19 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from engine.config import EngineConfig
 from engine.errors import InvalidRequest
+from engine.server.limits import RequestLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 INTERNAL_KEY: Final = "PINCITE_ENGINE__API_KEY"
 FURTHER_KEYS: Final = "PINCITE_ENGINE__EXTRA_API_KEYS"
-_MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 _DESCRIPTION = """Serve a model over OpenAI's HTTP interface.
 
 Keys are read from the environment: PINCITE_ENGINE__API_KEY is the internal one, whose callers may
@@ -39,7 +39,7 @@ class ServerOptions:
     further_keys: tuple[str, ...]
     allowed_hosts: tuple[str, ...] = ()
     has_aliases: bool = False
-    max_body_bytes: int = _MAX_BODY_BYTES
+    limits: RequestLimits = field(default_factory=RequestLimits)
     stop_grace_s: float = 3.0
     log_level: str = "INFO"
     log_format: str = "auto"
@@ -71,7 +71,7 @@ def parse_options(argv: Sequence[str] | None, environ: Mapping[str, str]) -> Ser
         further_keys=further_keys,
         allowed_hosts=tuple(found.allowed_host),
         has_aliases=found.metrics_alias_vllm,
-        max_body_bytes=found.max_body_bytes,
+        limits=RequestLimits(max_body_bytes=found.max_body_bytes),
         stop_grace_s=found.stop_grace_s,
         log_level=found.log_level,
         log_format=found.log_format,
@@ -145,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     limits.add_argument("--kv-cache-bytes", type=_count, default=0, help="0: by device")
     limits.add_argument("--num-blocks", type=_count, default=0, help="instead of bytes")
     limits.add_argument("--no-prefix-caching", action="store_true")
-    limits.add_argument("--max-body-bytes", type=_count, default=_MAX_BODY_BYTES)
+    limits.add_argument("--max-body-bytes", type=_count, default=RequestLimits().max_body_bytes)
 
     server = parser.add_argument_group("server")
     server.add_argument("--host", default="127.0.0.1")

@@ -79,7 +79,7 @@ def make_server(
         options.model_name, partial(load, options.config), has_aliases=options.has_aliases
     )
     config = uvicorn.Config(
-        create_app(service, access, max_body_bytes=options.max_body_bytes),
+        create_app(service, access, options.limits),
         host=options.host,
         port=options.port,
         http="h11",

@@ -36,7 +36,6 @@ _STREAM_HEADERS: Final = [
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 ]
-_HEARTBEAT_S: Final = 15.0
 _HEARTBEAT: Final = b": still here\n\n"
 _DONE: Final = b"data: [DONE]\n\n"
 log = logging.getLogger(__name__)
@@ -57,10 +56,11 @@ class GeneratedResponse(Response):
     """Runs the request when the server calls it. What the engine refuses is raised before anything
     is sent; a stream that breaks later ends with an event that holds an error object."""
 
-    def __init__(self, service: Service, asked: Asked) -> None:
+    def __init__(self, service: Service, asked: Asked, heartbeat_s: float) -> None:
         super().__init__()
         self._service = service
         self._asked = asked
+        self._heartbeat_s = heartbeat_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         running = RunningRequest(self._service, self._asked.arrival_s)
@@ -122,7 +122,7 @@ class GeneratedResponse(Response):
                 yield self._piece([opening])
         while not running.is_complete:
             try:
-                async with asyncio.timeout(_HEARTBEAT_S):
+                async with asyncio.timeout(self._heartbeat_s):
                     outputs = await running.next_outputs()
             except TimeoutError:
                 yield _HEARTBEAT

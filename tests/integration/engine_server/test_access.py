@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from engine.server.limits import RequestLimits
 from tests.engine_serving import FURTHER_KEYS, INTERNAL_KEY, MODEL, ServedEngine, serving_engine
 from tests.fakes.engine_core import FakeEngine
 
@@ -144,7 +145,10 @@ def test_a_request_id_comes_back_when_it_is_well_formed(shared: ServedEngine) ->
 
 
 def test_a_body_that_is_too_large() -> None:
-    with serving_engine(max_body_bytes=2_000) as served, served.http() as client:
+    with (
+        serving_engine(limits=RequestLimits(max_body_bytes=2_000)) as served,
+        served.http() as client,
+    ):
         large = {"model": MODEL, "prompt": "x" * 3_000}
         response = client.post("/v1/completions", json=large)
         assert response.status_code == 413
@@ -165,6 +169,18 @@ def test_a_body_that_is_no_json_object(shared: ServedEngine, body: bytes) -> Non
         response = client.post("/v1/completions", content=body)
         assert response.status_code == 400
         assert response.json()["error"]["code"] == "invalid_json"
+
+
+def test_a_body_that_does_not_come() -> None:
+    with serving_engine(limits=RequestLimits(body_s=0.05)) as served:
+        connection = served.connect()
+        connection.sendall(
+            b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n"
+            + f"Authorization: Bearer {INTERNAL_KEY}\r\n\r\n{{".encode()
+        )
+        answer = connection.recv(65536)
+        connection.close()
+    assert answer.startswith(b"HTTP/1.1 408 ")
 
 
 def test_unknown_paths_and_methods(shared: ServedEngine) -> None:

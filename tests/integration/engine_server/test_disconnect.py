@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from engine.server.limits import RequestLimits
 from tests.engine_serving import INTERNAL_KEY, MODEL, ServedEngine, serving_engine
 from tests.fakes.engine_core import FakeEngine
 from tests.stack import wait_until
@@ -118,6 +119,26 @@ def test_a_reset_connection_counts_as_left() -> None:
         leaver.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
         leaver.close()
         served.wait_idle()
+
+
+def test_a_silent_stream_is_kept_alive_by_comments_that_clients_skip() -> None:
+    engine = FakeEngine()
+    with serving_engine(engine, limits=RequestLimits(heartbeat_s=0.02)) as served:
+        engine.hold(after_steps=2)
+        reader = send_request(served, "x", is_streamed=True)
+        received = b""
+        while received.count(b": still here\n\n") < 3:
+            received += reader.recv(65536)
+        engine.release()
+        while b"[DONE]" not in received:
+            received += reader.recv(65536)
+        reader.close()
+    pieces = [
+        json.loads(line[6:])["choices"][0]["text"]
+        for line in received.decode().splitlines()
+        if line.startswith("data: {")
+    ]
+    assert "".join(pieces) == "you said x"
 
 
 def test_others_go_on_when_one_leaves() -> None:

@@ -241,9 +241,11 @@ def test_a_stop_ends_an_open_stream_with_an_error_and_the_process_with_0(tmp_pat
         engine.server.kill()
 
 
-def run_to_end(arguments: Sequence[str], environ: dict[str, str]) -> tuple[int, str]:
+def run_to_end(
+    arguments: Sequence[str], environ: dict[str, str], program: Sequence[str] = ("engine.server",)
+) -> tuple[int, str]:
     ended = subprocess.run(
-        [sys.executable, "-m", "engine.server", *arguments],
+        [sys.executable, "-m", *program, *arguments],
         env=clean_environ() | environ,
         cwd=ROOT,
         capture_output=True,
@@ -268,3 +270,21 @@ def test_an_open_server_is_refused_beyond_loopback(tmp_path: Path) -> None:
     assert (status, "without an API key" in said) == (2, True), said
     status, said = run_to_end(["--model", str(tmp_path)], {})
     assert (status, "PINCITE_ENGINE__API_KEY is not set" in said) == (2, True), said
+
+
+def test_the_command_line_of_pincite_runs_the_same_server(tmp_path: Path) -> None:
+    program = ("pincite.cli", "serve", "engine")
+    status, said = run_to_end(["--model", str(tmp_path)], {}, program)
+    assert (status, "PINCITE_ENGINE__API_KEY is not set" in said) == (2, True), said
+    status, said = run_to_end(["--modle", "x"], {}, program)
+    assert (status, "usage: python -m engine.server" in said) == (2, True), said
+
+
+def test_a_taken_port_ends_with_status_3(tmp_path: Path) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = str(listener.getsockname()[1])
+        model = str(models_source() / "smollm2")
+        status, said = run_to_end(["--model", model, "--port", port, "--no-auth"], {})
+    assert (status, "address already in use" in said) == (3, True), said
