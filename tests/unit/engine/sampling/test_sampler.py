@@ -224,6 +224,7 @@ def test_the_stream_depends_on_seed_and_position_only() -> None:
 
     first = stream(3)
     assert stream(3) == first
+    assert len(set(first)) > 5
     assert stream(4) != first
     resumed = request(SamplingParams(), output=first[:9], seed=3)  # as after a preemption
     assert SAMPLER.sample(flat, [resumed]) == [first[9]]
