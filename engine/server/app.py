@@ -22,7 +22,6 @@ from engine.server.bodies import (
     validated,
 )
 from engine.server.errors import ApiError, as_api_error, invalid
-from engine.server.limits import RequestLimits
 from engine.server.messages import chat_messages, completion_prompts
 from engine.server.middleware import RequestGate
 from engine.server.parameters import (
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from engine.server.access import Access, Caller
+    from engine.server.limits import RequestLimits
     from engine.server.service import Service
 
 CAPABILITIES: Final = ("cache_salt", "tokenize")
