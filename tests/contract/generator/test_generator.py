@@ -15,7 +15,7 @@ from core.domain.generation import (
 )
 from core.errors import InvalidInput
 from core.ports.generator import Generator
-from tests.contract.generator.conftest import EngineServer
+from tests.engine_server import EngineServer
 
 SYSTEM = ChatMessage("system", "You repeat what you are told, word by word.")
 MESSAGES = (SYSTEM, ChatMessage("user", "Repeat:\nThe pumps are tested yearly by the operator."))
