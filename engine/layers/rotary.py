@@ -51,6 +51,7 @@ class RotaryEmbedding:
     def __init__(
         self, rope: RopeConfig, head_dim: int, num_positions: int, device: torch.device
     ) -> None:
+        self.num_positions = num_positions
         angles = torch.outer(
             torch.arange(num_positions, dtype=torch.float32), frequencies(rope, head_dim)
         )

@@ -158,7 +158,8 @@ class Decoder:
         num_rotated = config.num_query_heads + config.num_kv_heads
 
         def rotate(rows: torch.Tensor) -> torch.Tensor:
-            everywhere = torch.ones(len(rows), dtype=torch.int64, device=self.device)
+            last = self._rotary.num_positions - 1
+            everywhere = torch.full((len(rows),), last, dtype=torch.int64, device=self.device)
             return self._rotary.at(everywhere)(rows.view(len(rows), num_rotated, config.head_dim))
 
         yield RowFunction(rotate, num_rotated * config.head_dim)
