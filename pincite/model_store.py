@@ -126,7 +126,7 @@ def find_model(name_or_path: str, data_dir: Path, role: Role = "embedder") -> Pa
     """
     package = PACKAGED.get(name_or_path)
     if package is None:
-        path = Path(name_or_path).resolve()
+        path = Path(name_or_path).absolute()
         if not path.exists():
             _find(name_or_path, PACKAGED)
         (check_generator if role == "generator" else check_model)(path)

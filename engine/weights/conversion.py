@@ -61,7 +61,7 @@ def convert_once(source: Path, dtype: torch.dtype, conversion_dir: Path | None =
 
     Raises ModelLoadError: unreadable, unsupported, or nowhere to write.
     """
-    source = source.resolve()
+    source = source.absolute()
     name = dtype_name(dtype)
     parent = _conversions_of(source, conversion_dir)
     target = parent / name
@@ -83,7 +83,7 @@ def _conversions_of(source: Path, conversion_dir: Path | None) -> Path:
         return source.with_name(f"{source.name}.converted")
     # A directory of the caller's may hold conversions of several files with one name.
     path_hash = hashlib.sha256(str(source).encode()).hexdigest()[:8]
-    return conversion_dir.resolve() / f"{source.name}-{path_hash}.converted"
+    return conversion_dir.absolute() / f"{source.name}-{path_hash}.converted"
 
 
 def _is_fresh(target: Path, source: Path) -> bool:

@@ -66,7 +66,7 @@ class GGUFFile:
         return self.require(key, kind) if key in self.metadata else default
 
     def read(self, name: str) -> npt.NDArray[np.float32]:
-        """The tensor, dequantized, rows first, float32, in memory of its own.
+        """The tensor, dequantized, rows first, float32, in writable memory.
 
         Raises ModelLoadError for a quantization that the gguf package cannot read.
         """
@@ -76,4 +76,5 @@ class GGUFFile:
         except (NotImplementedError, ValueError) as error:
             kind = tensor.tensor_type.name
             raise ModelLoadError(f"{name} is stored as {kind}, which cannot be read") from error
-        return np.array(values, dtype=np.float32).reshape(self.shape(name))
+        # What was float32 already is a read-only view of the file; the rest is ours as it is.
+        return np.require(values, np.float32, ["C", "W"]).reshape(self.shape(name))

@@ -66,10 +66,22 @@ def tokenizer_config(file: GGUFFile, context_length: int) -> dict[str, Any]:
         token_id = file.get(f"tokenizer.ggml.{theirs}_token_id", int)
         if token_id is not None:
             config[f"{ours}_token"] = _token(tokens, token_id)
-    template = file.get("tokenizer.chat_template", str)
+    template = _chat_template(file)
     if template is not None:
         config["chat_template"] = template
     return config
+
+
+def _chat_template(file: GGUFFile) -> str | list[dict[str, str]] | None:
+    """One template, or the default and the named ones where the file has several."""
+    default = file.get("tokenizer.chat_template", str)
+    names = file.get("tokenizer.chat_templates", list, [])
+    if not names:
+        return None if default is None else str(default)
+    named = {name: file.require(f"tokenizer.chat_template.{name}", str) for name in names}
+    if default is not None:
+        named = {"default": default} | named
+    return [{"name": name, "template": text} for name, text in named.items()]
 
 
 def _tokens(file: GGUFFile) -> list[str]:

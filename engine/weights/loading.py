@@ -72,7 +72,7 @@ def open_checkpoint(
 
     Raises ModelLoadError: missing, pickled, remote code asked for, or not supported.
     """
-    model = model.resolve()
+    model = model.absolute()  # not resolved: a link's own name says what it is
     if model.is_file():
         if model.suffix.lower() != _GGUF:
             raise ModelLoadError(f"{model} is neither a model directory nor a {_GGUF} file")

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import time
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from engine.text.chat_template import ChatTemplate
 from engine.text.tokenizer import Tokenizer
 from engine.weights.gguf_config import llama3_factors
 from engine.weights.loading import Checkpoint, open_checkpoint
-from tests.builders_gguf import TinyModel
+from tests.builders_gguf import TinyModel, byte_level
 from tests.reference_bpe import ByteLevelReference
 
 TEXTS = [
@@ -129,6 +130,21 @@ def test_digits_after_spaces_are_cut_as_llama_cpp_does(
     ids = tokenizer.encode(text, add_special_tokens=True)
     assert ids == plain_tokenizer.encode(text)
     assert tokenizer.decode(ids) == text
+
+
+@pytest.mark.parametrize("pre", ["gpt-2", "llama-bpe", "qwen2", "tekken"])
+def test_the_other_pre_tokenizers_cut_as_in_transformers(tmp_path: Path, pre: str) -> None:
+    from transformers import AutoTokenizer
+
+    off = {"tokenizer.ggml.add_bos_token": False}
+    path = TinyModel(vocabulary=byte_level(pre), general=off).write(tmp_path / "m.gguf")
+    expected = AutoTokenizer.from_pretrained(tmp_path, gguf_file=path.name)
+    tokenizer = Tokenizer.load(open_checkpoint(path, torch.float32).directory)
+    # transformers leaves NFC out for qwen2, and adds GPT-2's own end token to every vocabulary.
+    texts = [unicodedata.normalize("NFC", text) for text in [*TEXTS, *DIGITS_AFTER_SPACES]]
+    for text in (text for text in texts if "<|endoftext|>" not in text):
+        ids = tokenizer.encode(text, add_special_tokens=False)
+        assert ids == expected(text, add_special_tokens=False).input_ids, text
 
 
 @settings(max_examples=300)

@@ -93,6 +93,32 @@ def test_every_end_token_is_kept(tmp_path: Path) -> None:
     assert json.loads((directory / "generation_config.json").read_text())["eos_token_id"] == [2, 0]
 
 
+def test_named_chat_templates_are_kept(tmp_path: Path) -> None:
+    named = {
+        "tokenizer.chat_templates": ["tool_use"],
+        "tokenizer.chat_template.tool_use": "{{ tools }}",
+    }
+    directory = convert_once(TinyModel(general=named).write(tmp_path / "m.gguf"), torch.float32)
+    texts = json.loads((directory / "tokenizer_config.json").read_text())
+    assert texts["chat_template"] == [
+        {"name": "default", "template": CHAT_TEMPLATE},
+        {"name": "tool_use", "template": "{{ tools }}"},
+    ]
+
+
+def test_a_link_is_known_by_its_own_name(source: Path, tmp_path: Path) -> None:
+    """Caches keep files under their hash and link to them."""
+    stored = tmp_path / "store" / "0a1b2c"
+    stored.parent.mkdir()
+    source.rename(stored)
+    (tmp_path / "linked").mkdir()
+    link = tmp_path / "linked" / "tiny.gguf"
+    link.symlink_to(stored)
+    checkpoint = open_checkpoint(link, torch.float32)
+    assert checkpoint.directory == tmp_path / "linked" / "tiny.gguf.converted" / "float32"
+    assert [path.name for path in stored.parent.iterdir()] == ["0a1b2c"]
+
+
 class TestOnce:
     def test_the_second_time_nothing_is_read(
         self, source: Path, monkeypatch: pytest.MonkeyPatch
