@@ -86,7 +86,9 @@ class Draft:
         yield from self.text(paragraph.delta)
         yield from self._cite(paragraph.citation, quote)
 
-    def cite(self, marked: Marked, quote: Quote, verdict: Verdict, score: float) -> Iterator[Event]:
+    def cite(
+        self, marked: Marked, quote: Quote, verdict: Verdict, support_score: float
+    ) -> Iterator[Event]:
         """Tell what a marker that was sent shows."""
         citation = Citation(
             id=self._next_citation_id(),
@@ -95,7 +97,7 @@ class Draft:
             end=marked.end,
             marker=marked.marker,
             verdict=verdict,
-            support_score=score,
+            support_score=support_score,
             sources=(CitedQuote(self.source_id(quote), quote.text, quote.locations),),
         )
         yield from self._cite(citation, quote)

@@ -23,7 +23,8 @@ def long_functions(tree: ast.Module, limit: int) -> list[str]:
 
 
 def misplaced_code(tree: ast.Module) -> list[str]:
-    """Statements that do not belong in an `__init__.py`: all but docstring, imports, names."""
+    """Statements that do not belong in an `__init__.py`: all but docstring, imports, names, and the
+    module's `__getattr__`, which re-exports what is heavy when it is asked for."""
     allowed = (ast.Import, ast.ImportFrom)
     found = []
     for position, statement in enumerate(tree.body):
@@ -36,7 +37,13 @@ def misplaced_code(tree: ast.Module) -> list[str]:
             isinstance(target, ast.Name) and target.id.startswith("__")
             for target in statement.targets
         )
-        if not (is_docstring or is_constant or isinstance(statement, allowed)):
+        is_lazy = isinstance(statement, ast.FunctionDef) and statement.name == "__getattr__"
+        is_typing = isinstance(statement, ast.If) and not misplaced_code(
+            ast.Module(statement.body, [])
+        )
+        if not (
+            is_docstring or is_constant or is_lazy or is_typing or isinstance(statement, allowed)
+        ):
             found.append(f"line {statement.lineno}: {type(statement).__name__}")
     return found
 
@@ -66,3 +73,6 @@ def test_the_checks_see_what_they_look_for() -> None:
     assert not long_functions(ast.parse(f"def f():\n{shorter}\n"), MAX_FUNCTION_LINES)
     init = '"""Text."""\nfrom a import b\n__all__ = ["b"]\nx = 1\ndef f(): ...\n'
     assert misplaced_code(ast.parse(init)) == ["line 4: Assign", "line 5: FunctionDef"]
+    lazy = "if TYPE_CHECKING:\n    from a import b\ndef __getattr__(name): ...\n"
+    assert not misplaced_code(ast.parse(lazy))
+    assert misplaced_code(ast.parse("if TYPE_CHECKING:\n    x = 1\n")) == ["line 1: If"]
