@@ -9,7 +9,17 @@ import typer
 
 from core.errors import ErrorKind, PinciteError
 from pincite import __version__
-from pincite.cli import admin, demo, doctor, documents, models, operations, questions, stack
+from pincite.cli import (
+    admin,
+    demo,
+    doctor,
+    documents,
+    evaluation,
+    models,
+    operations,
+    questions,
+    stack,
+)
 
 _EXIT_CODES = {
     ErrorKind.INVALID: 2,
@@ -37,6 +47,7 @@ app.add_typer(documents.jobs_app, name="jobs")
 app.add_typer(operations.ops_app, name="ops")
 app.add_typer(operations.config_app, name="config")
 app.add_typer(models.models_app, name="models")
+app.add_typer(evaluation.eval_app, name="eval")
 app.add_typer(admin.admin_app, name="admin")
 
 
