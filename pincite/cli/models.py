@@ -25,9 +25,15 @@ def list_all(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
     """The models that can be fetched, and which are there."""
     states = list_models(load_settings().data_dir)
     if as_json:
-        print_json([{"name": s.package.name, "is_fetched": s.is_fetched} for s in states])
+        print_json(
+            [
+                {"name": s.package.name, "role": s.package.role, "is_fetched": s.is_fetched}
+                for s in states
+            ]
+        )
         return
-    print_table(
-        ["model", "fetched", "problem"],
-        [[s.package.name, "yes" if s.is_fetched else "no", s.problem or ""] for s in states],
-    )
+    rows = [
+        [s.package.name, s.package.role, "yes" if s.is_fetched else "no", s.problem or ""]
+        for s in states
+    ]
+    print_table(["model", "role", "fetched", "problem"], rows)
