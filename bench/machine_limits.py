@@ -23,7 +23,7 @@ _MATRIX = 1024
 class Floors:
     """The least time of a step, in seconds, at this machine's rates.
 
-    read_bytes_per_s: of a sum over memory. flops_per_s: of a square matrix product in the model's
+    read_bytes_per_s: of a dot product. flops_per_s: of a square matrix product in the model's
     dtype. Both with the engine's own number of threads, best of a few.
     """
 
@@ -60,8 +60,8 @@ def measure_floors(parts: EngineParts) -> Floors:
 
 
 def _read_bytes_per_s(device: torch.device) -> float:
-    memory = torch.ones(_READ_BYTES // 4, dtype=torch.float32, device=device)
-    return _READ_BYTES / _best_s(memory.sum, device)
+    left, right = torch.ones(2, _READ_BYTES // 8, dtype=torch.float32, device=device)
+    return _READ_BYTES / _best_s(lambda: torch.dot(left, right), device)
 
 
 def _flops_per_s(device: torch.device, dtype: torch.dtype) -> float:
@@ -69,7 +69,7 @@ def _flops_per_s(device: torch.device, dtype: torch.dtype) -> float:
     return 2 * _MATRIX**3 / _best_s(lambda: left @ right, device)
 
 
-def _best_s(work: Callable[[], torch.Tensor], device: torch.device, repeat: int = 7) -> float:
+def _best_s(work: Callable[[], torch.Tensor], device: torch.device, repeat: int = 15) -> float:
     best = float("inf")
     for _ in range(repeat):
         started = time.perf_counter()

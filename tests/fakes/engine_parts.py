@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -159,12 +160,13 @@ def running_engine(
     *,
     num_blocks: int = 65,
     is_started: bool = True,
+    clock: Callable[[], float] = time.monotonic,
     **options: Any,
 ) -> Iterator[Engine]:
     """An engine over fake parts, closed at the end. `num_blocks` counts the null block."""
     config = EngineConfig(model=tmp_path, **options)
     parts = FakeParts(runner, byte_tokenizer(tmp_path), num_blocks=num_blocks)
-    engine = Engine(cast("EngineParts", parts), config)
+    engine = Engine(cast("EngineParts", parts), config, clock=clock)
     if is_started:
         engine.start()
     try:

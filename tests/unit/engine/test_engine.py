@@ -308,12 +308,41 @@ def test_failures_are_counted_in_a_row(tmp_path: Path) -> None:
 def test_books_that_do_not_add_up_are_logged_when_idle(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with running_engine(tmp_path, says("ab")) as engine:
+    runner = ScriptedRunner(lambda _: b"ab", is_held=True)
+    with running_engine(tmp_path, runner, clock=lambda: 0.0) as engine:  # checks take no time
         engine._pool.take()  # a leak
-        assert complete(engine, LONG).text == "ab"
+        listener = Listener()
+        engine.submit([1], LONG, listener)
+        runner.wait_for_step()
+        caplog.clear()  # it may have been idle before
+        runner.let_go()
+        listener.wait()
         assert complete(engine, LONG).text == "ab"
         engine.close(timeout_s=30)
     assert "the block pool is not in order" in caplog.text
+
+
+def test_the_books_are_checked_for_a_hundredth_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, num_checks = 1000.0, 0
+
+    def takes_two_seconds() -> None:
+        nonlocal now, num_checks
+        now += 2.0
+        num_checks += 1
+
+    with running_engine(tmp_path, says(""), clock=lambda: now, is_started=False) as engine:
+        monkeypatch.setattr(engine._scheduler, "check_integrity", takes_two_seconds)
+        for _ in range(5):
+            engine._steps.check_integrity()
+        assert num_checks == 1
+        now += 199.0
+        engine._steps.check_integrity()
+        assert num_checks == 1
+        now += 1.5
+        engine._steps.check_integrity()
+        assert num_checks == 2
 
 
 def test_with_nothing_to_do_the_thread_waits(
