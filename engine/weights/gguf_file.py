@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from gguf import GGUFReader, dequantize
@@ -16,7 +16,32 @@ if TYPE_CHECKING:
     from gguf.gguf_reader import ReaderTensor
 
 # What a damaged or hostile file makes the reader raise: it trusts lengths and offsets.
-_READER_ERRORS = (ValueError, KeyError, IndexError, OverflowError, MemoryError, OSError)
+_READER_ERRORS = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+    MemoryError,
+    OSError,
+)
+
+
+class _BoundedReader(GGUFReader):
+    """Past the end of the file the package's reader sees entries of no size, as many as the file
+    claims to have: a claim of 2^60 would never end."""
+
+    def _get(
+        self,
+        offset: int,
+        dtype: npt.DTypeLike,
+        count: int = 1,
+        override_order: Literal["I", "S", "<"] | None = None,
+    ) -> npt.NDArray[Any]:
+        if int(offset) + int(count) * np.dtype(dtype).itemsize > len(self.data):
+            raise ValueError("it is shorter than it says")
+        return super()._get(offset, dtype, count, override_order)
 
 
 class GGUFFile:
@@ -30,7 +55,7 @@ class GGUFFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            reader = GGUFReader(path)
+            reader = _BoundedReader(path)
             self.metadata: dict[str, Any] = {
                 name: field.contents()
                 for name, field in reader.fields.items()

@@ -1,5 +1,6 @@
 """GGUF files converted once: what comes out, when it is redone, and what is refused."""
 
+import contextlib
 import json
 import os
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.errors import ModelLoadError
 from engine.weights import conversion
@@ -275,6 +278,30 @@ class TestRefused:
         source.write_bytes(source.read_bytes()[:kept])
         with pytest.raises(ModelLoadError):
             convert_once(source, torch.float32)
+
+    @given(data=st.data())
+    def test_any_damage_is_an_error_or_harmless(
+        self, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    ) -> None:
+        """Bytes of the header are changed at random: it must end, and with our error if any."""
+        folder = tmp_path_factory.mktemp("damaged")
+        content = bytearray(TINY.write(folder / "m.gguf").read_bytes())
+        header = len(content) - sum(values.nbytes for values in TINY.tensors().values())
+        for _ in range(data.draw(st.integers(1, 4))):
+            content[data.draw(st.integers(4, header))] = data.draw(st.integers(0, 255))
+        (folder / "m.gguf").write_bytes(content)
+        with contextlib.suppress(ModelLoadError):
+            convert_once(folder / "m.gguf", torch.float32)
+
+    def test_a_claim_of_more_entries_than_there_are(self, tmp_path: Path) -> None:
+        path = TINY.write(tmp_path / "m.gguf")
+        count = len(TINY.vocabulary.types).to_bytes(8, "little")
+        content = path.read_bytes()
+        at = content.index(b"tokenizer.ggml.token_type") + len("tokenizer.ggml.token_type") + 8
+        assert content[at : at + 8] == count
+        path.write_bytes(content[:at] + (2**60).to_bytes(8, "little") + content[at + 8 :])
+        with pytest.raises(ModelLoadError, match="shorter than it says"):
+            convert_once(path, torch.float32)
 
     def test_a_file_that_is_none(self, tmp_path: Path) -> None:
         path = tmp_path / "m.gguf"
