@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from engine.layers.linear import Linear
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from engine.layers.linear import Linear
 
 _log = logging.getLogger(__name__)
 
@@ -85,7 +85,9 @@ def find_row_padding(
     generator = torch.Generator().manual_seed(1)
     for function in others:
         shape = (candidates[-1], function.width)
-        rows = torch.randn(shape, generator=generator).to(linears[0].weight)
+        rows = torch.randn(shape, generator=generator).to(
+            linears[0].device, linears[0].weight.dtype
+        )
         agreed &= _agreeing(function.apply, rows, candidates)
     if not agreed:
         _log.warning("a row depends on its place in the step: outputs may depend on the batch")
@@ -95,7 +97,8 @@ def find_row_padding(
 def _by_shape(linears: Iterable[Linear]) -> Iterable[list[Linear]]:
     found: dict[tuple[object, ...], list[Linear]] = {}
     for linear in linears:
-        found.setdefault((*linear.weight.shape, linear.bias is None), []).append(linear)
+        key = (type(linear), *linear.weight.shape, linear.bias is None)
+        found.setdefault(key, []).append(linear)
     return found.values()
 
 
@@ -131,10 +134,13 @@ def _cancelling(linear: Linear, num_rows: int) -> tuple[Linear, torch.Tensor]:
     def draw(*shape: int) -> torch.Tensor:
         return torch.randn(shape, generator=generator)
 
+    def like_weights(drawn: torch.Tensor) -> torch.Tensor:
+        return drawn.to(linear.device, linear.weight.dtype)
+
     few = draw(min(num_out, 512), num_in)  # repeated: drawing a vocabulary's worth takes a while
     few[:, half : 2 * half] = -few[:, :half]
-    weight = few.to(linear.weight).repeat(-(-num_out // len(few)), 1)[:num_out].contiguous()
+    weight = like_weights(few).repeat(-(-num_out // len(few)), 1)[:num_out].contiguous()
     rows = draw(num_rows, num_in)
     rows[:, half : 2 * half] = rows[:, :half] * (1.0 + 0.01 * draw(num_rows, half))
-    bias = None if linear.bias is None else draw(num_out).to(linear.bias)
-    return Linear(weight, bias), rows.to(linear.weight)
+    bias = None if linear.bias is None else like_weights(draw(num_out))
+    return linear.alike(weight, bias), like_weights(rows)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from engine.errors import ModelLoadError
 from engine.layers.linear import Linear
 from engine.layers.norm import RMSNorm
+from engine.layers.packed_linear import pack_linear
 from engine.models.decoder import DecoderLayer, DecoderWeights
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class _Reader:
             [self._view(f"{name}.weight", shape) for name, shape in pairs],
             [self._view(f"{name}.bias", shape[:1]) for name, shape in pairs] if has_bias else None,
         )
-        return linear.to(self._device)
+        return pack_linear(linear.to(self._device))
 
     def _view(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
         tensor = self._source.tensor(name)

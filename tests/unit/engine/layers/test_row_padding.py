@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,20 +68,17 @@ def test_finds_out_that_places_matter() -> None:
 
 
 class ShapeDependent(Linear):
-    """A kernel that adds in another order for each number of rows but 64 and the largest; what the
-    search makes of it is told by the tile it sets."""
+    """A kernel that adds in another order for each number of rows."""
 
-    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
-        if self.tile is not None:
-            return super().__call__(rows)
-        return F.linear(rows, self.weight) * (1.0 + len(rows) * 2.0**-20)
+    def alike(self, weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:
+        return ShapeDependent(weight, bias)
+
+    def multiply(self, rows: torch.Tensor) -> torch.Tensor:
+        return super().multiply(rows) * (1.0 + len(rows) * 2.0**-20)
 
 
-def test_cuts_a_projection_into_tiles_that_agrees_only_at_large_sizes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("engine.layers.row_padding.Linear", ShapeDependent)
-    projection = linear(32, 64)
+def test_cuts_a_projection_into_tiles_that_agrees_only_at_large_sizes() -> None:
+    projection = ShapeDependent(linear(32, 64).weight)
     padding = find_row_padding([projection], [], 256)
     assert projection.tile == 64
     assert padding.is_exact
