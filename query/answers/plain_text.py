@@ -14,8 +14,8 @@ __all__ = ["InertStream", "clean", "inert_quote"]
 # `](`, `][`, `]:`, `![` of Markdown; `<tag`, `</`, `<!`, `<?`; `<|` of chat templates.
 _MARKUP = r"(?<=[\]!])(?=[(\[:])|(?<=<)(?=[\p{L}/!?|])"
 _QUOTED = regex.compile(_MARKUP)
-_WRITTEN = regex.compile(rf"{_MARKUP}|(?<=:)(?=/)|(?<=\bwww)(?=\.)", regex.IGNORECASE)
-_REACH = 4  # characters before a place that the patterns look at
+_WRITTEN = regex.compile(rf"{_MARKUP}|(?<=:)(?=/)|(?<=www)(?=\.)", regex.IGNORECASE)
+_REACH = 3  # characters before a place that the patterns look at
 # Controls (also those that turn the direction of text), and halves of characters.
 _UNSHOWN = regex.compile(
     r"[[\p{Cc}\p{Cs}\u2028\u2029\u202A-\u202E\u2066-\u2069]--[\n\t]]", regex.VERSION1
