@@ -9,6 +9,7 @@ from core.logging import setup_logging
 from ingest.intake import Intake
 from pincite import __version__
 from query.answers.answering import AnswerDeps, Answering
+from query.gate import gate_reader
 from query.server import run_api
 from query.services import Services
 
@@ -39,6 +40,7 @@ def build_services(settings: Settings) -> Services:
         settings=settings,
         clock=adapters.clock,
         generator=adapters.generator,
+        read_gate=gate_reader(settings.data_dir),
     )
 
     def close() -> None:
