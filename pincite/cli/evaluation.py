@@ -11,6 +11,7 @@ import typer
 
 from core.errors import SettingsError
 from core.factory import create_generator, system_clock
+from core.settings import load_settings
 from pincite.cli.context import load_running_settings
 from pincite.cli.output import print_json, print_table, talk
 from query.gate import GateResult, run_gate, store_gate
@@ -39,7 +40,9 @@ def gate(
     Exit status 0 when it passed, 1 when it failed. The verdict is kept in the data directory and
     read by `answer.mode = "auto"`.
     """
-    settings = load_running_settings()
+    settings = load_settings()
+    if not settings.generator.url:  # the engine of the running stack
+        settings = load_running_settings()
     generator = create_generator(settings)
     if generator is None:
         raise SettingsError(
@@ -88,4 +91,4 @@ def _print_result(result: GateResult, path: Path) -> None:
     else:
         typer.echo(f"FAIL: {result.model} ({asked})")
         typer.echo('With answer.mode = "auto" answers are quotes, with the reason gate_failed.')
-    talk.print(f"kept in {path}")
+    talk.print(f"kept in {path}", soft_wrap=True)

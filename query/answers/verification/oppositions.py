@@ -7,12 +7,12 @@ Poles ("open" / "closed") behave like a negation: "not closed" is "open". Scales
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from core.lexical.analysis import word_terms
-from query.answers.verification.tokens import terms_of_word
+from query.answers.verification.tokens import Token, listed, terms_of_word
 
 _POLES = {
     "en": """
@@ -108,6 +108,12 @@ TIMING = (
     frozenset({"until", "till", "by", "before", "bis", "vor", "spätestens"}),
     frozenset({"from", "since", "after", "starting", "beginning", "ab", "seit", "nach"}),
 )
+_PREFIXES = (("non-", 4), ("nicht-", 4), ("un", 4), ("non", 4), ("nicht", 4), ("in", 5), ("im", 5),
+             ("ir", 5), ("il", 5), ("dis", 5))  # fmt: skip
+_SUFFIXES = ("less", "-free", "los", "frei")
+# Said of the same thing, one of these is the other with a negation.
+_PERMITTED = frozenset(listed("allow permit erlaubt gestattet zulässig"))
+_FORBIDDEN = frozenset(listed("forbidden prohibit prohibited banned verboten untersagt unzulässig"))
 EXCLUSIVE = frozenset({"only", "solely", "exclusively", "nur", "lediglich"})
 
 
@@ -129,6 +135,36 @@ class Opposition:
 def frequency_of(normal: str) -> str | None:
     """The period of "daily" and the like, as a unit's name."""
     return _FREQUENCIES.get(normal)
+
+
+def negated_base(normal: str, language: str, other_terms: Collection[str]) -> frozenset[str]:
+    """Terms of the word without its negating prefix or suffix ("unsafe", "lead-free"), if the other
+    text has them."""
+    bases = [
+        normal[len(prefix) :]
+        for prefix, least in _PREFIXES
+        if normal.startswith(prefix) and len(normal) >= len(prefix) + least
+    ]
+    bases += [normal.removesuffix(s) for s in _SUFFIXES if normal.endswith(s) and len(normal) > 7]
+    for base in bases:
+        terms = frozenset(terms_of_word(base, language))
+        if terms and terms.issubset(other_terms):
+            return terms
+    return frozenset()
+
+
+def is_opposed(token: Token, language: str, other_terms: Collection[str]) -> bool:
+    """Whether the other text has the word's opposite. Whether it negates it, too, and so means the
+    same, is for `polarity` to say."""
+    spoken = {token.normal, *token.terms}
+    for pole in poles(language):
+        mine = pole.side_of(spoken)
+        if len(mine) == 1 and not pole.sides[1 - next(iter(mine))].isdisjoint(other_terms):
+            return True
+    if negated_base(token.normal, language, other_terms):
+        return True
+    pairs = ((_PERMITTED, _FORBIDDEN), (_FORBIDDEN, _PERMITTED))
+    return any(spoken & own and not other.isdisjoint(other_terms) for own, other in pairs)
 
 
 @lru_cache(maxsize=8)

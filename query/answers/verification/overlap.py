@@ -1,14 +1,16 @@
 """How many of a sentence's content words the quotes have: the lexical part of the support.
 
 A word counts in full when the quotes have its stem, for most of it when they have a word that
-begins alike ("installation", "installed") or, in German, a compound with it. Words that say where
-something stands ("according to the document") are nobody's claim.
+begins alike ("installation", "installed"), its opposite (what that means is for `polarity` to say)
+or, in German, a compound with it. Words that say where something stands ("according to the
+document") are nobody's claim.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from query.answers.verification.oppositions import is_opposed
 from query.answers.verification.statements import Statement
 from query.answers.verification.tokens import Token, listed
 
@@ -35,8 +37,10 @@ def share_of(token: Token, terms: Collection[str], language: str) -> float:
     # The last term is the joined form of a compound, or the word itself.
     if token.terms[-1] in terms:
         return 1.0
-    found = sum(_share_of_term(term, terms, language) for term in token.terms)
-    return found / len(token.terms)
+    found = sum(_share_of_term(term, terms, language) for term in token.terms) / len(token.terms)
+    if found < NEAR_SHARE and is_opposed(token, language, terms):
+        return NEAR_SHARE
+    return found
 
 
 def coverage(sentence: Statement, terms: Collection[str]) -> float | None:

@@ -17,6 +17,7 @@ from query.answers.verification.oppositions import (
     TIMING,
     Opposition,
     frequency_of,
+    negated_base,
     poles,
     scales,
 )
@@ -24,7 +25,7 @@ from query.answers.verification.overlap import best_clauses
 from query.answers.verification.problems import Problem, ProblemKind
 from query.answers.verification.quantities import Bound
 from query.answers.verification.statements import Statement
-from query.answers.verification.tokens import Token, TokenKind, terms_of_word
+from query.answers.verification.tokens import Token, TokenKind
 
 _LISTED = {
     "en": """
@@ -41,9 +42,6 @@ _LISTED = {
 _NEGATORS = {language: frozenset(text.casefold().split()) for language, text in _LISTED.items()}
 _PAIRS = frozenset({("other", "than"), ("apart", "from"), ("aside", "from")})
 _NOT_BEFORE = frozenset({"only", "just", "nur", "bloß", "bloss", "merely"})
-_PREFIXES = (("non-", 4), ("nicht-", 4), ("un", 4), ("non", 4), ("nicht", 4), ("in", 5), ("im", 5),
-             ("ir", 5), ("il", 5), ("dis", 5))  # fmt: skip
-_SUFFIXES = ("less", "-free", "los", "frei")
 # Below this share of matched words what it says is only a soft objection; below the other, none.
 _SURE_SHARE = 0.6
 _MIN_SHARE = 0.4
@@ -167,7 +165,7 @@ def _negations(clause: _Clause, other_terms: frozenset[str]) -> list[_Negation]:
         if _is_negator(clause, place, negators):
             found.append(_Negation(token.text, _heads(clause, place)))
         elif token.is_content and not set(token.terms) & other_terms:
-            base = _negated_base(token.normal, language, other_terms)
+            base = negated_base(token.normal, language, other_terms)
             if base:
                 found.append(_Negation(token.text, base))
     return found
@@ -198,18 +196,6 @@ def _heads(clause: _Clause, place: int) -> frozenset[str]:
     before = [i for i in reversed(clause.places) if i < place and tokens[i].terms]
     nearest = after[:1] or before[:1]
     return frozenset(tokens[nearest[0]].terms) if nearest else frozenset()
-
-
-def _negated_base(normal: str, language: str, other_terms: frozenset[str]) -> frozenset[str]:
-    """Terms of the word without its negating prefix or suffix, if the other text has them."""
-    bases = [normal[len(p) :] for p, least in _PREFIXES if normal.startswith(p)
-             and len(normal) >= len(p) + least]  # fmt: skip
-    bases += [normal.removesuffix(s) for s in _SUFFIXES if normal.endswith(s) and len(normal) > 7]
-    for base in bases:
-        terms = frozenset(terms_of_word(base, language))
-        if terms and terms <= other_terms:
-            return terms
-    return frozenset()
 
 
 def _opposites(clause: _Clause, spoken: frozenset[str]) -> Iterator[str]:

@@ -50,7 +50,7 @@ def listed(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-_FRACTIONS = regex.compile(r"(\d?)\s?([½¼¾⅓⅔])")
+_FRACTIONS = regex.compile(r"(?:(\d)\s?)?([½¼¾⅓⅔])")
 _FRACTION_TEXT = {"½": ".5", "¼": ".25", "¾": ".75", "⅓": " 1/3", "⅔": " 2/3"}
 _DASHES = regex.compile(r"[\u2010\u2011\u2012\u2013\u2014\u2212]")
 _SPACES = regex.compile(r"[^\S\n]+")
