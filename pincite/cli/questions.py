@@ -73,7 +73,7 @@ def search(
 
 def format_answer(answer: dict[str, Any], base_url: str) -> str:
     """An answer as text, then where each quote stands and an address that shows it. What a language
-    model wrote is followed by the quotes it cites and by what they do not support."""
+    model wrote is followed by the quotes it cites and by what they do not plainly say."""
     if answer["answer_status"] == "not_in_documents":
         return "Not in the documents."
     lines = [answer["text"], ""]
@@ -86,17 +86,19 @@ def format_answer(answer: dict[str, Any], base_url: str) -> str:
             if answer["mode"] == "generative" and quoted["quote"]:
                 lines.append(f"    “{' '.join(quoted['quote'].split())}” ({citation['verdict']})")
             lines.append(f"    {urljoin(base_url, source['view_url'])}")
-    lines += _unsupported(answer)
+    lines += _doubts(answer)
     if answer["missing"]:
         lines.append("Nothing found on: " + "; ".join(answer["missing"]))
     return "\n".join(lines)
 
 
-def _unsupported(answer: dict[str, Any]) -> list[str]:
+def _doubts(answer: dict[str, Any]) -> list[str]:
+    """The sentences of a written answer that the documents do not plainly say."""
+    words = {"unsupported": "Not supported by the documents", "weak": "Not plainly supported"}
     return [
-        f"Not supported by the documents: {answer['text'][sentence['start'] : sentence['end']]}"
+        f"{words[sentence['verdict']]}: {answer['text'][sentence['start'] : sentence['end']]}"
         for sentence in answer.get("sentences", [])
-        if sentence["verdict"] == "unsupported"
+        if sentence["verdict"] in words
     ]
 
 

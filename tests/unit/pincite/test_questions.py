@@ -34,13 +34,14 @@ def test_quotes_with_their_place() -> None:
 
 
 def test_written_text_with_what_it_cites_and_what_nothing_supports() -> None:
-    text = "They are tested yearly [1]. They are blue."
+    text = "They are tested yearly [1]. They are blue. So."
     written = QUOTED | {
         "mode": "generative",
         "text": text,
         "sentences": [
             {"start": 0, "end": 27, "verdict": "supported"},
             {"start": 28, "end": 42, "verdict": "unsupported"},
+            {"start": 43, "end": 46, "verdict": "weak"},
         ],
     }
     assert format_answer(written, "http://host").splitlines() == [
@@ -50,6 +51,7 @@ def test_written_text_with_what_it_cites_and_what_nothing_supports() -> None:
         "    “Tested yearly.” (supported)",
         ADDRESS,
         "Not supported by the documents: They are blue.",
+        "Not plainly supported: So.",
     ]
 
 
