@@ -60,6 +60,20 @@ def test_a_character_waits_for_its_last_byte(tokenizers: list[Tokenizer]) -> Non
     assert shown[-2:] == ["😀", "b"]
 
 
+@pytest.mark.parametrize("num_in_prompt", [1, 2, 3])
+def test_a_character_may_begin_in_the_prompt(
+    tokenizers: list[Tokenizer], num_in_prompt: int
+) -> None:
+    for tokenizer in tokenizers:
+        ids = [_byte_id(tokenizer, byte) for byte in "😀".encode()]
+        found = pieces(tokenizer, ids[:num_in_prompt], ids[num_in_prompt:])
+        assert "".join(found) == "😀"
+
+
+def _byte_id(tokenizer: Tokenizer, byte: int) -> int:
+    return next(i for i in range(300) if tokenizer.token_bytes(i) == bytes([byte]))
+
+
 def test_half_a_character_at_the_end_is_shown_as_such(tokenizers: list[Tokenizer]) -> None:
     tokenizer = tokenizers[0]
     ids = tokenizer.encode("€", add_special_tokens=False)[:-1]
