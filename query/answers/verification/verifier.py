@@ -8,7 +8,7 @@ decides against a sentence.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from core.domain.answers import Verdict
@@ -83,10 +83,10 @@ def verify(
     covered = coverage(claim, known)
     nearest = max(coverage(claim, statement.terms) or 0.0 for statement in stated)
     strength = _strength(claim, known, nearest, problems)
+    closest: float | None = None
     if similarity is not None:
-        closest = max(similarity(sentence, quote) for quote in quotes)
+        closest = min(max(0.0, *(similarity(sentence, quote) for quote in quotes)), 1.0)
         covered = None if covered is None else max(covered, (covered + closest) / 2)
-        strength += SIMILARITY_SHARE * (max(closest, 0.0) - strength)
     if nli is not None:
         entailed, contradicted = nli(" ".join(quotes), sentence)
         covered = None if covered is None else (covered + entailed) / 2
@@ -94,7 +94,13 @@ def verify(
         if contradicted > max(entailed, 0.5):
             problems.append(Problem(ProblemKind.CONTRADICTED, ""))
     has_values = bool(claim.quantities or claim.dates)
-    return _support(1.0 if covered is None and has_values else covered, strength, problems)
+    support = _support(1.0 if covered is None and has_values else covered, strength, problems)
+    if closest is None:
+        return support
+    # After the objections: a check may misfire on what is said in other words.
+    support_score = support.support_score
+    support_score += SIMILARITY_SHARE * (closest - support_score)
+    return replace(support, support_score=support_score)
 
 
 def _strength(
@@ -119,10 +125,10 @@ def _problems(
     known: frozenset[str],
 ) -> list[Problem]:
     everything = [*stated, *above]
-    quantities = [quantity for statement in everything for quantity in statement.quantities]
+    quantities = [quantity for statement in stated for quantity in statement.quantities]
     loose: frozenset[Decimal] = frozenset(
         value for statement in everything for value in statement.loose_values
-    )
+    ).union(Decimal(year) for heading in above for year in heading.lone_years)
     dates = [date for statement in everything for date in statement.dates]
     lone_years = frozenset(year for statement in everything for year in statement.lone_years)
     found = [

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from core.domain.answers import Verdict
 from query.answers.quotes import Quote
@@ -14,7 +15,14 @@ from query.answers.written_sentences import WrittenSentence
 __all__ = ["Cited", "Judged", "judge"]
 
 _ORDER = {Verdict.SUPPORTED: 2, Verdict.WEAK: 1, Verdict.UNSUPPORTED: 0}
-Verify = Callable[[str, Sequence[str], str], Support]
+
+
+class Verify(Protocol):
+    """`query.answers.verification.verify`, or a test's stand-in."""
+
+    def __call__(
+        self, sentence: str, quotes: Sequence[str], language: str, *, headings: Sequence[str]
+    ) -> Support: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +85,9 @@ def _best(text: str, passage: GivenPassage, verify: Verify) -> Cited:
 def _check(
     text: str, quotes: Sequence[Quote], passages: Sequence[GivenPassage], verify: Verify
 ) -> Support:
-    return verify(text, [quote.text for quote in quotes], passages[0].language)
+    return verify(
+        text,
+        [quote.text for quote in quotes],
+        passages[0].language,
+        headings=[passage.label for passage in passages],
+    )

@@ -30,8 +30,11 @@ GIVEN = [
 def judged(cited: tuple[int, ...], verdicts: dict[str, Verdict]) -> Judged:
     """`verdicts` by the quotes that a sentence is held against, joined."""
 
-    def verify(sentence: str, quotes: Sequence[str], language: str) -> Support:
+    def verify(
+        sentence: str, quotes: Sequence[str], language: str, *, headings: Sequence[str]
+    ) -> Support:
         assert language == "en"
+        assert set(headings) == {""}
         verdict = verdicts["".join(quotes).replace(".", "")]
         return Support(verdict, {S: 1.0, W: 0.5, U: 0.0}[verdict], ())
 
@@ -69,3 +72,11 @@ def test_what_not_even_all_quotes_support_is_unsupported() -> None:
     found = judged((2, 1), {"a": U, "b": U, "c": W, "ca": U})
     assert found.verdict is U
     assert [c.passage.number for c in found.cited] == [2, 1]
+
+
+def test_a_name_that_only_the_label_has_is_no_objection() -> None:
+    text = "The shaft seal is replaced after 4,000 hours."
+    sentence = WrittenSentence("The shaft seal of the PX-200 is replaced after 4,000 hours.", (1,))
+    for label, verdict in (("PX-200, service manual", S), ("Service manual", U)):
+        given = [GivenPassage(1, label, text, (quote(text, "p1"),))]
+        assert judge(sentence, given).verdict is verdict
