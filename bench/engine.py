@@ -113,16 +113,20 @@ class Bench:
         """Sixteen equal requests at once, `cap` of which run."""
         size = self._size
         prompts = [self._prompt(size.num_prompt_tokens) for _ in range(size.num_requests)]
+        cpu_before = time.process_time()
         ends, seconds = self._run(
             replace(self._config, max_num_seqs=cap),
             prompts,
             [size.num_output_tokens] * len(prompts),
         )
+        cpu_s = time.process_time() - cpu_before
+        num_tokens = len(prompts) * size.num_output_tokens
         gaps = [gap for end in ends if end.timings for gap in end.timings.inter_token_s]
         floor_s = floors.decode_s(cap, size.num_prompt_tokens + size.num_output_tokens / 2)
         return {
             "batch_cap": cap,
-            "tokens_per_s": len(prompts) * size.num_output_tokens / seconds,
+            "tokens_per_s": num_tokens / seconds,
+            "tokens_per_cpu_s": num_tokens / cpu_s,
             "inter_token_p50_ms": statistics.median(gaps) * 1e3,
             "inter_token_p95_ms": statistics.quantiles(gaps, n=20)[-1] * 1e3,
             "floor_ms": floor_s * 1e3,
