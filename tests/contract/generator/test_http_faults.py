@@ -1,5 +1,6 @@
 """The generator over HTTP against servers that fail in every way a real one can."""
 
+import socket
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -10,7 +11,13 @@ import pytest
 from pydantic import SecretStr
 
 from core.adapters.generate_http import HttpGenerator
-from core.domain.generation import ChatMessage, GenerationEnd, GenerationRequest, TextPiece
+from core.domain.generation import (
+    ChatMessage,
+    GenerationEnd,
+    GenerationRequest,
+    GeneratorInfo,
+    TextPiece,
+)
 from core.errors import GeneratorUnavailable, InvalidInput, Overloaded, PinciteError, TimedOut
 from core.settings import GeneratorSettings
 from tests.contract.generator import openai_shape
@@ -396,3 +403,27 @@ async def test_pieces_are_given_out_as_they_come() -> None:
                 texts.append(event.text)
                 may_go_on.set()
         assert texts == ["The", " pumps"]
+
+
+async def test_an_address_with_tls_is_spoken_to_with_tls() -> None:
+    """A server that does not speak it is no generator; nothing is sent to it in the clear."""
+    seen: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def accept() -> None:
+            for _ in range(2):
+                stream, _ = listener.accept()
+                with stream:
+                    seen.append(stream.recv(1_000))
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/v1"
+        with closing(HttpGenerator(GeneratorSettings(url=url))) as generator:
+            with pytest.raises(GeneratorUnavailable):
+                generator.info()
+            generator._info = GeneratorInfo("model", "fingerprint")
+            _, error = await outcome(generator)
+        thread.join(20)
+    assert isinstance(error, GeneratorUnavailable)
+    assert [data[:1] for data in seen] == [b"\x16", b"\x16"]  # two handshakes
