@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from core.domain.answers import (
@@ -87,9 +87,9 @@ class Draft:
         yield from self._cite(paragraph.citation, quote)
 
     def cite(
-        self, marked: Marked, quote: Quote, verdict: Verdict, support_score: float
+        self, marked: Marked, quotes: Sequence[Quote], verdict: Verdict, support_score: float
     ) -> Iterator[Event]:
-        """Tell what a marker that was sent shows."""
+        """Tell what a marker that was sent shows; the quotes are of one passage, the best first."""
         citation = Citation(
             id=self._next_citation_id(),
             n=marked.n,
@@ -98,9 +98,11 @@ class Draft:
             marker=marked.marker,
             verdict=verdict,
             support_score=support_score,
-            sources=(CitedQuote(self.source_id(quote), quote.text, quote.locations),),
+            sources=tuple(
+                CitedQuote(self.source_id(quote), quote.text, quote.locations) for quote in quotes
+            ),
         )
-        yield from self._cite(citation, quote)
+        yield from self._cite(citation, quotes[0])
 
     def sentence(self, sentence: AnswerSentence) -> Iterator[Event]:
         """Tell the verdict on a sentence that was sent."""

@@ -27,10 +27,13 @@ class Verify(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """What one citation of a sentence shows, and how far that alone supports the sentence."""
+    """What one citation of a sentence shows, and how far that alone supports the sentence.
+
+    quotes: of the passage; one, or two where only two together say what the sentence does.
+    """
 
     passage: GivenPassage
-    quote: Quote
+    quotes: tuple[Quote, ...]
     verdict: Verdict
     support_score: float
 
@@ -61,7 +64,8 @@ def judge(
     alone = [_best(sentence.text, passage, verify) for passage in passages]
     if len(alone) == 1:
         return Judged(alone[0].verdict, alone[0].support_score, tuple(alone))
-    together = _check(sentence.text, [one.quote for one in alone], passages, verify)
+    shown = [quote for one in alone for quote in one.quotes]
+    together = _check(sentence.text, shown, passages, verify)
     if together.verdict is Verdict.UNSUPPORTED:
         return Judged(together.verdict, together.support_score, tuple(alone))
     if all(one.verdict is not Verdict.SUPPORTED for one in alone):
@@ -73,13 +77,25 @@ def judge(
 
 
 def _best(text: str, passage: GivenPassage, verify: Verify) -> Cited:
-    """The quote of the passage that supports the text most; of equals the first."""
-    tried = [
-        Cited(passage, quote, support.verdict, support.support_score)
-        for quote in passage.quotes
-        for support in [_check(text, [quote], [passage], verify)]
-    ]
-    return max(tried, key=lambda one: (_ORDER[one.verdict], one.support_score))
+    """The quote of the passage that supports the text most, of equals the first; or that and the
+    one which supports it better together with it."""
+    best = max((_try(text, passage, (quote,), verify) for quote in passage.quotes), key=_strength)
+    others = [quote for quote in passage.quotes if quote not in best.quotes]
+    if best.verdict is Verdict.SUPPORTED or not others:
+        return best
+    pair = max(
+        (_try(text, passage, (*best.quotes, other), verify) for other in others), key=_strength
+    )
+    return pair if _ORDER[pair.verdict] > _ORDER[best.verdict] else best
+
+
+def _try(text: str, passage: GivenPassage, quotes: tuple[Quote, ...], verify: Verify) -> Cited:
+    support = _check(text, quotes, [passage], verify)
+    return Cited(passage, quotes, support.verdict, support.support_score)
+
+
+def _strength(cited: Cited) -> tuple[int, float]:
+    return _ORDER[cited.verdict], cited.support_score
 
 
 def _check(

@@ -65,8 +65,8 @@ class Shown:
         place = (evidence.passage.point_id, evidence.start)
         return self._numbers.setdefault(place, len(self._numbers) + 1)
 
-    def use(self, quote: Quote) -> None:
-        self._used.append(quote)
+    def use(self, *quotes: Quote) -> None:
+        self._used += quotes
 
     def unused(self, quotes: Sequence[Quote]) -> list[Quote]:
         """Those whose words were neither quoted nor cited, wherever they stand."""
@@ -158,7 +158,7 @@ class LiveText:
         """A marker that no sentence took is the last one's."""
         if self._last is None:
             passage = self._given[marker.number - 1]
-            cited = Cited(passage, passage.quotes[0], Verdict.UNSUPPORTED, 0.0)
+            cited = Cited(passage, passage.quotes[:1], Verdict.UNSUPPORTED, 0.0)
             yield from self._cite(marker, marker.place.start, marker.place.start, cited)
             return
         sentence, span = self._last
@@ -166,9 +166,9 @@ class LiveText:
         yield from self._cite(marker, *span.supported_by(marker), alone.cited[0])
 
     def _cite(self, marker: SentMarker, start: int, end: int, cited: Cited) -> Iterator[Event]:
-        self._shown.use(cited.quote)
+        self._shown.use(*cited.quotes)
         marked = Marked(marker.n, start, end, marker.place)
-        yield from self._draft.cite(marked, cited.quote, cited.verdict, cited.support_score)
+        yield from self._draft.cite(marked, cited.quotes, cited.verdict, cited.support_score)
 
 
 class HeldText:
@@ -237,8 +237,8 @@ class HeldText:
         before = self._draft.num_citations
         yield from self._draft.text(lead + text + "".join(f" [{m.n}]" for m, _ in markers))
         for marked, one in markers:
-            self._shown.use(one.quote)
-            yield from self._draft.cite(marked, one.quote, one.verdict, one.support_score)
+            self._shown.use(*one.quotes)
+            yield from self._draft.cite(marked, one.quotes, one.verdict, one.support_score)
         yield from self._draft.sentence(
             AnswerSentence(
                 start,
@@ -251,7 +251,7 @@ class HeldText:
 
     def _replace(self, judged: Judged, lead: str) -> Iterator[Event]:
         """The quote in place of the words; nothing where it was shown already."""
-        cited = [one.quote for one in judged.cited]
+        cited = [quote for one in judged.cited for quote in one.quotes]
         quotes = self._shown.unused(cited or self._quotes)
         if not quotes:
             return

@@ -8,7 +8,7 @@ from query.answers.evidence import Evidence
 from query.answers.quotes import Quote
 from query.answers.verification import Support
 from query.answers.writing.given import GivenPassage
-from query.answers.writing.support import Judged, judge
+from query.answers.writing.support import Cited, Judged, judge
 from query.answers.written_sentences import WrittenSentence
 from tests.passages import make_passage, make_scored, make_version
 
@@ -41,12 +41,23 @@ def judged(cited: tuple[int, ...], verdicts: dict[str, Verdict]) -> Judged:
     return judge(WrittenSentence("x", cited), GIVEN, verify)
 
 
+def texts(cited: Cited) -> list[str]:
+    return [quote.text for quote in cited.quotes]
+
+
 def test_of_a_passage_the_quote_that_supports_most_is_shown() -> None:
     found = judged((1,), {"a": U, "b": S})
     assert (found.verdict, found.support_score) == (S, 1.0)
     (cited,) = found.cited
-    assert (cited.quote.text, cited.verdict) == ("b.", S)
-    assert judged((1,), {"a": U, "b": U}).cited[0].quote.text == "a."
+    assert (texts(cited), cited.verdict) == (["b."], S)
+    assert texts(judged((1,), {"a": U, "b": U, "ab": U}).cited[0]) == ["a."]
+
+
+def test_two_quotes_of_a_passage_are_shown_where_only_both_say_it() -> None:
+    (cited,) = judged((1,), {"a": U, "b": W, "ba": S}).cited
+    assert (texts(cited), cited.verdict) == (["b.", "a."], S)
+    (cited,) = judged((1,), {"a": U, "b": W, "ba": W}).cited
+    assert (texts(cited), cited.verdict) == (["b."], W)
 
 
 def test_a_sentence_without_citation_is_held_against_everything_and_at_best_weak() -> None:
@@ -57,9 +68,9 @@ def test_a_sentence_without_citation_is_held_against_everything_and_at_best_weak
 
 
 def test_quotes_that_support_only_together_are_each_at_least_weak() -> None:
-    found = judged((1, 2), {"a": U, "b": W, "c": U, "bc": S})
+    found = judged((1, 2), {"a": U, "b": W, "ba": W, "c": U, "bc": S})
     assert found.verdict is S
-    assert [(c.quote.text, c.verdict) for c in found.cited] == [("b.", W), ("c.", W)]
+    assert [(texts(c), c.verdict) for c in found.cited] == [(["b."], W), (["c."], W)]
 
 
 def test_a_citation_that_adds_nothing_is_told_so() -> None:
@@ -69,7 +80,7 @@ def test_a_citation_that_adds_nothing_is_told_so() -> None:
 
 
 def test_what_not_even_all_quotes_support_is_unsupported() -> None:
-    found = judged((2, 1), {"a": U, "b": U, "c": W, "ca": U})
+    found = judged((2, 1), {"a": U, "b": U, "ab": U, "c": W, "ca": U})
     assert found.verdict is U
     assert [c.passage.number for c in found.cited] == [2, 1]
 

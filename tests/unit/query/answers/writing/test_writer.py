@@ -388,6 +388,27 @@ def test_a_wide_window_gets_whole_passages_and_cites_their_sentences(pumps: Worl
     assert citation["verdict"] == "supported"
 
 
+def test_a_sentence_that_merges_two_of_a_passage_shows_both(pumps: World) -> None:
+    pages = ["Pumps are heavy. The pumps are tested yearly. The pumps are painted blue."]
+    pumps.ingest("hr/wide.pdf", pages)
+    generator = FakeGenerator(info=GeneratorInfo("wide", "f", 32_768, frozenset()))
+
+    def write(request: GenerationRequest) -> str:
+        lines = request.messages[-1].content.splitlines()
+        (number,) = (line[1] for line in lines if "Pumps are heavy." in line)
+        return f"The pumps are tested yearly and painted blue [{number}]."
+
+    generator.write = write
+    sent = check(pumps, ask(pumps, written_deps(pumps, generator), mode="generative"))
+    (citation,) = sent["citations"]
+    assert {one["quote"] for one in citation["sources"]} == {
+        "The pumps are tested yearly.",
+        "The pumps are painted blue.",
+    }
+    assert citation["verdict"] == "supported"
+    assert all(one["locations"] for one in citation["sources"])
+
+
 def test_a_conversation_and_what_condensing_took_are_stored(pumps: World) -> None:
     generator = FakeGenerator(TRUE)
     events = ask(
