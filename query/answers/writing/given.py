@@ -112,15 +112,19 @@ def _passages(
         passages.setdefault(passage.point_id, passage)
     chosen = list(passages.values())[: max(limit, len(quotes))]
     further = list(_further(found, quotes, deps))
+    wanted = [item for passage in chosen for item in _of(passage, further)[:_MAX_QUOTES]]
+    quotable = [*quotes, *_quotes(principal, found, wanted, deps)]  # the pages are read once
     given: list[GivenPassage] = []
     for passage in chosen:
-        own = [q for q in quotes if q.evidence.passage.point_id == passage.point_id]
-        wanted = [e for e in further if e.passage.point_id == passage.point_id][:_MAX_QUOTES]
-        own += _quotes(principal, found, wanted, deps)
+        own = [q for q in quotable if q.evidence.passage.point_id == passage.point_id]
         if own:
             label = _label(passage, " > ".join(passage.chunk.heading_path))
             given.append(GivenPassage(len(given) + 1, label, passage.chunk.text, tuple(own)))
     return given
+
+
+def _of(passage: Passage, evidence: Sequence[Evidence]) -> list[Evidence]:
+    return [item for item in evidence if item.passage.point_id == passage.point_id]
 
 
 def _further(found: Found, quotes: Sequence[Quote], deps: AnswerDeps) -> Iterator[Evidence]:
