@@ -6,8 +6,8 @@ heads that share a KV head into query rows, so no key is repeated. One-token seq
 similar length share a call; every longer one has its own.
 
 Exactness. `scaled_dot_product_attention` blocks its sums by the shapes it is given, so a row's
-bits depend on its company, except when query rows and KV tokens come in certain multiples and an
-explicit mask says what is visible. Which multiples is measured on this machine
+bits depend on its company, except when query rows and KV tokens come in certain multiples (or in
+tiles of one height) and an explicit mask says what is visible. Which, is measured on this machine
 (`engine.attention.cpu_padding`). Masked tokens then add exact zeros, wherever the padding ends.
 """
 
@@ -129,17 +129,35 @@ class CpuAttention(AttentionBackend):
         folded = query.view(group.num_seqs, group.num_queries, *shape[1:]).transpose(1, 2)
         rows = folded.reshape(shape).to(self.layout.dtype)
         num_rows = rows.shape[2]
-        attended = F.scaled_dot_product_attention(
-            F.pad(rows, (0, 0, 0, self._padded_rows(num_rows) - num_rows)),
-            keys,
-            values,
-            attn_mask=group.mask,
-            scale=self.scale,
-        )[:, :, :num_rows]
-        unfolded = attended.view(
+        rows = F.pad(rows, (0, 0, 0, self._padded_rows(num_rows) - num_rows))
+        attended = self._attend_rows(rows, keys, values, group.mask)[:, :, :num_rows]
+        unfolded = attended.reshape(
             group.num_seqs, shape[1], group.num_queries, self._group_size, shape[3]
         )
         return unfolded.transpose(1, 2).reshape(query.shape).to(query.dtype)
+
+    def _attend_rows(
+        self, rows: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """[num_seqs, num_kv_heads, num_query_rows, head_dim] -> the same shape."""
+        height = self._padded_rows(self._group_size)
+        is_whole = not self.padding.is_tiled or rows.shape[2] == height
+        if is_whole:
+            return F.scaled_dot_product_attention(
+                rows, keys, values, attn_mask=mask, scale=self.scale
+            )
+        # One sequence, cut into tiles of a decode's height: every call has the same shapes.
+        _, num_heads, num_rows, head_dim = rows.shape
+        num_tiles = num_rows // height
+        tiles = rows.view(num_heads, num_tiles, height, head_dim).transpose(0, 1)
+        attended = F.scaled_dot_product_attention(
+            tiles,
+            keys.expand(num_tiles, -1, -1, -1),
+            values.expand(num_tiles, -1, -1, -1),
+            attn_mask=mask.view(num_tiles, 1, height, -1),
+            scale=self.scale,
+        )
+        return attended.transpose(0, 1).reshape(rows.shape)
 
     def _gather(self, layer: int, group: _Group) -> tuple[torch.Tensor, torch.Tensor]:
         """Keys and values, each [num_seqs, num_kv_heads, padded_len, head_dim], in scratch memory
@@ -215,6 +233,8 @@ class CpuAttention(AttentionBackend):
 
     def _padded_rows(self, num_rows: int) -> int:
         multiple = self.padding.query_rows
+        if self.padding.is_tiled:
+            multiple *= -(-self._group_size // multiple)
         return -(-num_rows // multiple) * multiple
 
     def _tokens(self, blocks: torch.Tensor) -> torch.Tensor:

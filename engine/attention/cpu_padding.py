@@ -2,7 +2,9 @@
 
 The kernels behind `scaled_dot_product_attention` pick their blocking by shape and by instruction
 set. Measured: bfloat16 with AMX holds from 4 query rows and 64 KV tokens on; float32 with AVX512
-needs 256 KV tokens, and 8 query rows at head_dim 128, 16 at 256. No rule covers all machines.
+needs 256 KV tokens, and 8 query rows at head_dim 128, 16 at 256. With AVX2 only, no multiple of
+rows is enough, because the kernel itself takes 32, 64 or 256 of them at a time by how many there
+are; tiles of one height are exact. No rule covers all machines.
 """
 
 from __future__ import annotations
@@ -32,11 +34,17 @@ _CHUNKS = ((0, 5), (253, 259), (300, 348), (600, 664), (500, 700), (1000, 1100))
 
 @dataclass(frozen=True, slots=True)
 class AttentionPadding:
-    """Query rows and KV tokens come in multiples of these. `is_exact`: a row's bits were found not
-    to depend on the rows, sequences and padding it is computed with."""
+    """Query rows and KV tokens come in multiples of these.
+
+    is_tiled: a prompt's rows are cut into tiles of as many as one decode has (the query heads that
+        share a KV head, padded), so that the kernel sees one height only.
+    is_exact: a row's bits were found not to depend on the rows, sequences and padding it is
+        computed with.
+    """
 
     query_rows: int
     kv_tokens: int
+    is_tiled: bool = False
     is_exact: bool = True
 
 
@@ -47,8 +55,11 @@ CANDIDATES = (
     AttentionPadding(8, 256),
     AttentionPadding(16, 256),
     AttentionPadding(32, 256),
-    AttentionPadding(4, 512),
     AttentionPadding(32, 512),
+    AttentionPadding(16, 256, is_tiled=True),
+    AttentionPadding(4, 256, is_tiled=True),
+    AttentionPadding(16, 512, is_tiled=True),
+    AttentionPadding(4, 512, is_tiled=True),
 )
 
 

@@ -80,7 +80,7 @@ class Decoder:
         norm = RowFunction(self.weights.norm, self.config.hidden_size)
         with torch.inference_mode():
             self.row_padding = find_row_padding(
-                self._projections(), self._row_functions(), max_rows
+                self._projections(), list(self._row_functions()), max_rows
             )
             self.head_padding = find_row_padding([self.weights.head], [norm], max_sampled_rows)
         return self.row_padding.is_exact and self.head_padding.is_exact

@@ -19,6 +19,12 @@ class TestDeterministicCpu(AttentionConformance):
         return CpuAttention(layout, num_query_heads, scale, padding=AttentionPadding(8, 256))
 
 
+class TestTiledCpu(AttentionConformance):
+    def create(self, layout: KVLayout, num_query_heads: int, scale: float) -> AttentionBackend:
+        padding = AttentionPadding(4, 256, is_tiled=True)
+        return CpuAttention(layout, num_query_heads, scale, padding=padding)
+
+
 class TestUnpaddedCpu(AttentionConformance):
     def create(self, layout: KVLayout, num_query_heads: int, scale: float) -> AttentionBackend:
         return CpuAttention(layout, num_query_heads, scale, deterministic=False)
