@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.domain.answers import (
@@ -50,13 +50,13 @@ class Draft:
         self._citations: list[Citation] = []
         self._sentences: list[AnswerSentence] = []
         self._cited: dict[str, AnswerSource] = {}
-        self._source_ids: dict[str, str] = {}
+        self._source_ids: Mapping[str, str] = {}
 
     @property
     def num_citations(self) -> int:
         return len(self._citations)
 
-    def number_sources(self, source_ids: dict[str, str]) -> None:
+    def number_sources(self, source_ids: Mapping[str, str]) -> None:
         """The ids of the sources, by the point id of their passage."""
         self._source_ids = source_ids
 
