@@ -148,7 +148,7 @@ function finish(answer, turn) {
         type: "button",
         textContent: `[${citation.n}] ${byId.get(quoted.source_id)?.title ?? "?"}${where}`,
         disabled: !quoted.quote,
-        onclick: () => openCitation(answer, citation),
+        onclick: () => openCitation(answer, citation, quoted),
       })));
     }
   }

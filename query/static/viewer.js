@@ -19,8 +19,8 @@ export function startViewer() {
   });
 }
 
-export async function openCitation(answer, citation) {
-  const [quoted] = citation.sources;
+// A citation may have several quotes; the first one is what its chip opens.
+export async function openCitation(answer, citation, quoted = citation.sources[0]) {
   const source = answer.sources.find((candidate) => candidate.id === quoted.source_id);
   if (!source || !quoted.locations.length) {
     notice("The document of this citation was deleted.");

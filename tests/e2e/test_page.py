@@ -160,7 +160,13 @@ def test_a_shared_address_opens_the_quote(world: World, visit: Visit) -> None:
 
 def test_a_written_answer_shows_the_verdict_on_each_sentence(world: World, visit: Visit) -> None:
     accepted = world.ingest("hr/handbook.pdf", [FIRST, SECOND])
-    quote = quoting(world, [[Place(accepted, 1, "pumps are tested yearly.")]])
+    quote = quoting(
+        world,
+        [
+            [Place(accepted, 1, "pumps are tested yearly.")],
+            [Place(accepted, 2, "A log is kept for ten years.")],
+        ],
+    )
     world.answers.make = lambda principal, asked: written(quote(principal, asked))
     log_in(world, visit)
     page = visit.page
@@ -177,13 +183,18 @@ def test_a_written_answer_shows_the_verdict_on_each_sentence(world: World, visit
     expect(turn.locator(".facts")).to_contain_text("40 tokens read, 32 of them from the cache")
     text.locator(".chip").click()
     expect(page.locator("#quote")).to_have_text("pumps are tested yearly.")
+    turn.locator(".sources button").last.click()  # its second quote
+    expect(page.locator("#quote")).to_have_text("A log is kept for ten years.")
+    expect(page.locator("#viewer-page")).to_have_text("page 2 of 2")
     assert world.answers.asked[-1][1].mode == "generative"
     visit.check()
 
 
 def written(quoted: dict[str, Any]) -> dict[str, Any]:
-    """The quote's answer in a generator's words: one sentence of it is supported."""
-    (citation,) = quoted["citations"]
+    """The quotes' answer in a generator's words: one citation with both quotes, and one sentence
+    of three supported."""
+    citation, other = quoted["citations"]
+    citation = citation | {"sources": [*citation["sources"], *other["sources"]]}
     sentences = [(0, 28, "supported"), (29, 39, "unsupported"), (40, 48, "weak")]
     return quoted | {
         "mode": "generative",
