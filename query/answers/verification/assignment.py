@@ -4,6 +4,7 @@ sentence with one word replaced by another.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,9 @@ from query.answers.verification.units import same_unit
 _PLACES = frozenset(
     listed("in aus nach bei von für mit an to from at by with near")
 )  # before a German word with a capital, without an article: a name
+
+
+_MAX_VALUES = 24  # more are a table, whose rows have no clauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,10 @@ def assignment_problems(sentence: Statement, quotes: Sequence[Statement]) -> lis
     """
     found: list[Problem] = []
     wanted = list(_values(sentence))
+    available = [(quote, list(_values(quote))) for quote in quotes]
+    available = [(quote, values) for quote, values in available if len(values) <= _MAX_VALUES]
+    if len(wanted) > _MAX_VALUES:
+        return []
     is_parted = len({value.clause for value in wanted}) > 1
     for value in wanted:
         if is_parted:
@@ -49,8 +57,8 @@ def assignment_problems(sentence: Statement, quotes: Sequence[Statement]) -> lis
         said = frozenset(key for other in near for key in other.keys)
         verdicts = [
             verdict
-            for quote in quotes
-            if (verdict := _is_of_another(value, said, spoken, quote)) is not None
+            for quote, theirs in available
+            if (verdict := _is_of_another(value, said, spoken, quote, theirs)) is not None
         ]
         if verdicts and all(verdicts):
             found.append(Problem(ProblemKind.ASSIGNED, value.text))
@@ -131,18 +139,18 @@ def _is_compared(statement: Statement, place: int) -> bool:
 
 
 def _clause_at(statement: Statement, start: int) -> int:
-    for number, clause in enumerate(statement.clauses):
-        if statement.tokens[clause.stop - 1].end > start:
-            return number
-    return max(len(statement.clauses) - 1, 0)
+    return min(bisect_right(statement.clause_ends, start), max(len(statement.clauses) - 1, 0))
 
 
 def _is_of_another(
-    value: _Value, said: frozenset[object], spoken: frozenset[str], quote: Statement
+    value: _Value,
+    said: frozenset[object],
+    spoken: frozenset[str],
+    quote: Statement,
+    theirs: Sequence[_Value],
 ) -> bool | None:
     """Whether this quote gives the value to something else; None when it does not have it or gives
     no way to tell."""
-    theirs = list(_values(quote))
     own = [v for v in theirs if v.keys & value.keys and same_unit(v.kind, value.kind)]
     rivals = [v for v in theirs if same_unit(v.kind, value.kind) and not v.keys & said]
     if not own:

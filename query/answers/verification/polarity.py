@@ -7,6 +7,7 @@ beside "open"), so what counts is whether both are odd.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -46,6 +47,7 @@ _NOT_BEFORE = frozenset({"only", "just", "nur", "bloß", "bloss", "merely"})
 _SURE_SHARE = 0.6
 _MIN_SHARE = 0.4
 _HEAD_REACH = 4
+_MAX_EQUALS = 16
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def _problems(
     is_sure = num_unmatched <= max(1, (1 - _SURE_SHARE) * len(clause.terms))
     num_matched = len(clause.terms & main.terms)
     equals = [other for other in theirs if len(clause.terms & other.terms) == num_matched]
-    disagreements = [_disagreement(clause, [other, *chosen[1:]]) for other in equals]
+    disagreements = [_disagreement(clause, [other, *chosen[1:]]) for other in equals[:_MAX_EQUALS]]
     if all(disagreements):
         yield from (replace(p, is_hard=is_sure) for p in disagreements[:1] if p)
     yield from _scale_problems(clause, chosen, is_sure=is_sure)
@@ -191,11 +193,12 @@ def _is_negator(clause: _Clause, place: int, negators: frozenset[str]) -> bool:
 def _heads(clause: _Clause, place: int) -> frozenset[str]:
     """The next content word of the clause, else the one before."""
     tokens = clause.statement.tokens
-    reach = range(place + 1, place + 1 + _HEAD_REACH)
-    after = [i for i in clause.places if i in reach and tokens[i].terms]
-    before = [i for i in reversed(clause.places) if i < place and tokens[i].terms]
-    nearest = after[:1] or before[:1]
-    return frozenset(tokens[nearest[0]].terms) if nearest else frozenset()
+    at = bisect_left(clause.places, place)
+    after = clause.places[at + 1 : at + 1 + _HEAD_REACH]
+    for near in (*after, *reversed(clause.places[:at])):
+        if tokens[near].terms:
+            return frozenset(tokens[near].terms)
+    return frozenset()
 
 
 def _opposites(clause: _Clause, spoken: frozenset[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 class ProblemKind(StrEnum):
     NO_QUOTE = "no_quote"
+    TOO_LONG = "too_long"
     NUMBER = "number"  # in no quote
     UNIT = "unit"
     COUNTED = "counted"  # the quotes count something else with it, or count it differently

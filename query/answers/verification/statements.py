@@ -58,6 +58,11 @@ class Statement:
         return tuple(_clauses(self))
 
     @cached_property
+    def clause_ends(self) -> tuple[int, ...]:
+        """Where in the text each clause ends."""
+        return tuple(self.tokens[clause.stop - 1].end for clause in self.clauses)
+
+    @cached_property
     def sentence_ends(self) -> tuple[int, ...]:
         return tuple(end for _, end in sentences(self.text))
 

@@ -1,7 +1,7 @@
 """Whether quotes support a sentence: lexical coverage, and checks of what coverage gets wrong.
 
-No model: a sentence is checked in well under a millisecond per quote, so that it can be held until
-it is verified. Two models may be passed in: a similarity lifts paraphrases, an entailment model
+No model: a sentence and a few quotes take a millisecond or two, so that it can be held until it is
+verified. Two models may be passed in: a similarity lifts paraphrases, an entailment model
 decides against a sentence.
 """
 
@@ -24,6 +24,8 @@ from query.answers.verification.statements import Statement, read_statement
 # Of the sentence's content words. docs/gate.md says on what all of these were chosen.
 SUPPORTED_COVERAGE = 0.75
 WEAK_COVERAGE = 0.5
+# What is longer is no sentence, and nobody can tell where it comes from. Bounds the time, too.
+MAX_SENTENCE_CHARS = 2_000
 # What is left of the support score per objection, of at most two each.
 HARD_FACTOR = 0.5
 SOFT_FACTOR = 0.9
@@ -60,6 +62,8 @@ def verify(
 ) -> Support:
     """Whether the quotes, taken together, support the sentence.
 
+    Pure; some milliseconds for usual quotes.
+
     Supported: they have `SUPPORTED_COVERAGE` of its content words and no check objects. Weak:
     `WEAK_COVERAGE`, or a soft objection, or nothing to check ("Yes."). Unsupported: less, or a hard
     objection: a number, unit, date or name that they do not have, a negation or an opposite.
@@ -75,6 +79,8 @@ def verify(
     """
     if not any(quote.strip() for quote in quotes):
         return Support(Verdict.UNSUPPORTED, 0.0, (ProblemKind.NO_QUOTE.value,))
+    if len(sentence) > MAX_SENTENCE_CHARS:
+        return Support(Verdict.UNSUPPORTED, 0.0, (ProblemKind.TOO_LONG.value,))
     claim = read_statement(sentence, language)
     stated = [read_statement(quote, language) for quote in quotes]
     above = [read_statement(heading, language) for heading in headings]

@@ -88,3 +88,8 @@ def test_an_entailment_model_may_object() -> None:
 
 def test_the_same_question_has_the_same_answer() -> None:
     assert verify("Pumps are old.", [QUOTE], "en") == verify("Pumps are old.", [QUOTE], "en")
+
+
+def test_what_is_too_long_for_a_sentence_is_unsupported() -> None:
+    text = "pumps " * 400
+    assert verify(text, [text], "en").problems == ("too_long",)
