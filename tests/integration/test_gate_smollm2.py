@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,8 @@ def test_smollm2_fails_the_gate_and_auto_will_know(engine: EngineServer, data_di
     assert printed["figures"]["answered_right"] > 0
     assert sum(bool(outcome["text"].strip()) for outcome in printed["outcomes"]) > 5
 
-    fingerprint = engine.generator().info().fingerprint
+    with closing(engine.generator()) as generator:
+        fingerprint = generator.info().fingerprint
     assert printed["fingerprint"] == fingerprint
     stored = read_gate(data_dir, fingerprint)
     assert stored is not None
