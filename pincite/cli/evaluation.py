@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import anyio
 import typer
 
 from core.errors import SettingsError
@@ -14,8 +13,9 @@ from core.factory import create_generator, system_clock
 from core.settings import load_settings
 from pincite.cli.context import load_running_settings
 from pincite.cli.output import print_json, print_table, talk
-from query.gate import GateResult, run_gate, store_gate
-from query.gate.thresholds import THRESHOLDS
+
+if TYPE_CHECKING:
+    from query.gate import GateResult
 
 eval_app = typer.Typer(help="Measure what may answer.", no_args_is_help=True)
 
@@ -40,6 +40,10 @@ def gate(
     Exit status 0 when it passed, 1 when it failed. The verdict is kept in the data directory and
     read by `answer.mode = "auto"`.
     """
+    import anyio
+
+    from query.gate import run_gate, store_gate
+
     settings = load_settings()
     if not settings.generator.url:  # the engine of the running stack
         settings = load_running_settings()
@@ -76,6 +80,8 @@ def _report(num_done: int, num_questions: int) -> None:
 
 
 def _print_result(result: GateResult, path: Path) -> None:
+    from query.gate.thresholds import THRESHOLDS
+
     rows = []
     for threshold in THRESHOLDS:
         value = getattr(result.figures, threshold.figure)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -13,7 +15,8 @@ from core.ids import new_login_code
 from core.settings import Settings, load_settings
 from pincite.cli.context import api_url
 from pincite.cli.output import talk
-from pincite.supervisor.secrets import StackSecrets
+from pincite.supervisor.secrets import StackSecrets, read_secrets
+from pincite.supervisor.stack import our_environ
 from pincite.supervisor.supervisor import Progress, Supervisor, stop_on_signals
 
 serve_app = typer.Typer(
@@ -78,10 +81,21 @@ def login_url(settings: Settings) -> str:
     return f"{api_url(settings)}/login?code={code}"
 
 
-def _prepare(settings: Settings, stack_secrets: StackSecrets) -> None:
+def _prepare(settings: Settings, _secrets: StackSecrets) -> None:
+    """`pincite serve prepare` as a process of its own: what it imports (the S3 client, the
+    migrations) would stay in the memory of this one, which lives as long as the stack."""
+    command = [sys.executable, "-m", "pincite.cli", "serve", "prepare"]
+    status = subprocess.run(command, env=our_environ(settings), check=False).returncode
+    if status:  # it has said why
+        raise typer.Exit(status if status > 0 else 1)
+
+
+@serve_app.command("prepare", hidden=True)
+def prepare() -> None:
     """Migrate, and make the tenant, the admin key and the buckets, unless they are there."""
     from core.factory import Adapters
 
+    settings = load_settings()
     with closing(Adapters(settings)) as adapters:
         adapters.catalog.migrate()
         access = adapters.catalog.access
@@ -89,7 +103,7 @@ def _prepare(settings: Settings, stack_secrets: StackSecrets) -> None:
             access.ensure_tenant(settings.tenant),
             name="admin key of this data directory",
             scopes=frozenset(Scope),
-            secret=stack_secrets.admin_key,
+            secret=read_secrets(settings.data_dir).admin_key,
         )
         for bucket in (*settings.objects.buckets, settings.objects.artifacts_bucket):
             adapters.object_store.ensure_bucket(bucket)

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "VIRTUAL_ENV")
 _THREAD_NAMES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# glibc otherwise keeps eight heaps a core, each with what its threads have freed.
+_MALLOC = {"MALLOC_ARENA_MAX": "2"}
+# oneDNN and torch keep compiled code for a thousand shapes of input. Texts are of any length, so
+# most of it never serves again: some 300 MB in an embedder after its first documents.
+_TORCH = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16", "LRU_CACHE_CAPACITY": "16"}
 
 
 def stack_specs(
@@ -126,6 +131,7 @@ def _models(settings: Settings, ports: PortBlock, secrets: StackSecrets) -> Chil
             str(ports.models),
         ],
         environ=_base_environ(threads=settings.models.threads)
+        | _TORCH
         | {
             "PINCITE_MODELS__API_KEY": secrets.models_key,
             "PINCITE_MODELS__DEVICE": settings.models.device,
@@ -184,7 +190,7 @@ def _api(settings: Settings) -> ChildSpec:
     return ChildSpec(
         name="api",
         arguments=_serve("api"),
-        environ=_our_environ(settings),
+        environ=our_environ(settings),
         working_dir=settings.data_dir,
         is_ready=lambda: http_answers(settings.api.port, "/livez"),
         wave=1,
@@ -195,7 +201,7 @@ def _worker(settings: Settings) -> ChildSpec:
     return ChildSpec(
         name="worker",
         arguments=_serve("worker"),
-        environ=_our_environ(settings) | {"REMAP_SIGTERM": "SIGQUIT"},
+        environ=our_environ(settings) | {"REMAP_SIGTERM": "SIGQUIT"},
         working_dir=settings.data_dir,
         is_ready=file_is_newer(_liveness_file(settings, "worker"), time.time()),
         wave=1,
@@ -207,7 +213,7 @@ def _sweeper(settings: Settings) -> ChildSpec:
     return ChildSpec(
         name="sweeper",
         arguments=_serve("sweeper"),
-        environ=_our_environ(settings),
+        environ=our_environ(settings),
         working_dir=settings.data_dir,
         is_ready=file_is_newer(_liveness_file(settings, "sweeper"), time.time()),
         wave=1,
@@ -234,6 +240,7 @@ def _base_environ(*, threads: int) -> dict[str, str]:
     return (
         passed
         | budget
+        | _MALLOC
         | {
             "TOKENIZERS_PARALLELISM": "false",
             "PYTHONUNBUFFERED": "1",
@@ -242,5 +249,6 @@ def _base_environ(*, threads: int) -> dict[str, str]:
     )
 
 
-def _our_environ(settings: Settings) -> dict[str, str]:
+def our_environ(settings: Settings) -> dict[str, str]:
+    """Of a process that reads our settings: all of them, and of the person's only what it needs."""
     return _base_environ(threads=1) | settings_environ(settings)

@@ -16,12 +16,14 @@ from tests.architecture.repository import PACKAGES, ROOT, module_name, python_fi
 
 WEIGHTS = ("torch", "transformers", "sentence_transformers")
 PARSERS = ("pymupdf", "pymupdf4llm", "onnxruntime")
+# Megabytes each, in the supervisor and in everything that `pincite serve` starts.
+NEEDED_LATER = ("boto3", "cryptography", "numpy", "qdrant_client", "grpc", "sqlalchemy", "alembic")
 
 # What each process imports first. A process that is added gets a line here.
 ENTRY_MODULES = {
     "engine.server.process": ("transformers", "sentence_transformers", *PARSERS),
     "core.factory": WEIGHTS + PARSERS,
-    "pincite.cli": WEIGHTS + PARSERS,
+    "pincite.cli": WEIGHTS + PARSERS + NEEDED_LATER,
     "pincite.servers.api": WEIGHTS + PARSERS,
     "query.app": WEIGHTS + PARSERS,
     "workers.app": WEIGHTS + PARSERS,
