@@ -11,6 +11,7 @@ from typing import Protocol
 
 from core.domain.search import EmbedderInfo
 from pincite.servers.models.errors import BackendFailed
+from pincite.servers.models.freed_memory import give_back_freed
 from pincite.servers.models.queueing import BatchItem, WorkQueue
 
 log = logging.getLogger(__name__)
@@ -33,18 +34,23 @@ class TextEncoder(Protocol):
 
 
 class ModelOwner:
-    """Args: how to load the model (called in the owner's thread), where batches come from, and
-    who is told of each batch (items, seconds)."""
+    """Args: how to load the model (called in the owner's thread), where batches come from,
+    who is told of each batch (items, seconds), and what is done, once, in a pause of `idle_s`."""
 
     def __init__(
         self,
         load: Callable[[], TextEncoder],
         queue: WorkQueue,
         observe: Callable[[list[BatchItem], float], None],
+        *,
+        on_idle: Callable[[], object] = give_back_freed,
+        idle_s: float = 2.0,
     ) -> None:
         self._load = load
         self._queue = queue
         self._observe = observe
+        self._on_idle = on_idle
+        self._idle_s = idle_s
         self._thread = threading.Thread(target=self._run, name="model-owner", daemon=True)
         self._loaded: Future[TextEncoder] = Future()
 
@@ -69,8 +75,14 @@ class ModelOwner:
             self._loaded.set_exception(error)
             return
         self._loaded.set_result(encoder)
-        while (batch := self._queue.take()) is not None:
-            self._serve(encoder, batch)
+        wait_s: float | None = self._idle_s
+        while (batch := self._queue.take(wait_s)) is not None:
+            if batch:
+                self._serve(encoder, batch)
+                wait_s = self._idle_s
+            else:
+                self._on_idle()
+                wait_s = None
 
     def _serve(self, encoder: TextEncoder, batch: list[BatchItem]) -> None:
         started = time.perf_counter()

@@ -109,8 +109,9 @@ class WorkQueue:
             level.extend(BatchItem(job, position) for position in order)
             self._changed.notify()
 
-    def take(self) -> list[BatchItem] | None:
-        """The next batch, of one level and one prompt; waits for it. None after `close`."""
+    def take(self, wait_s: float | None = None) -> list[BatchItem] | None:
+        """The next batch, of one level and one prompt; waits for it, at most `wait_s`, after which
+        there is nothing in it. None after `close`."""
         with self._changed:
             while True:
                 if self._is_closed:
@@ -118,7 +119,8 @@ class WorkQueue:
                 batch = self._next_batch()
                 if batch:
                     return batch
-                self._changed.wait()
+                if not self._changed.wait(wait_s):
+                    return []
 
     def depth(self, priority: Priority) -> int:
         """Texts that wait, those that nobody waits for included until their turn."""

@@ -11,9 +11,10 @@ import pytest
 from core.errors import InvalidInput
 from pincite.servers.models.access import Access
 from pincite.servers.models.app import MAX_BODY_BYTES, MAX_TEXTS, Service, create_app
+from pincite.servers.models.freed_memory import give_back_freed
 from pincite.servers.models.metrics import ModelsMetrics
 from pincite.servers.models.owner import ModelOwner, TextEncoder
-from pincite.servers.models.queueing import Limits, Priority, WorkQueue
+from pincite.servers.models.queueing import EmbedJob, Limits, Priority, WorkQueue
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.models import hashed_vector
 from tests.stack import wait_until
@@ -230,3 +231,32 @@ def test_a_model_that_cannot_be_loaded_is_told_to_who_starts_it() -> None:
     owner = ModelOwner(load, WorkQueue(Limits()), lambda batch, seconds: None)
     with pytest.raises(InvalidInput, match="broken weights"):
         owner.start()
+
+
+async def test_freed_memory_is_given_back_once_in_each_pause(encoder: FakeEncoder) -> None:
+    pauses: list[int] = []
+    queue = WorkQueue(Limits())
+    owner = ModelOwner(
+        lambda: encoder,
+        queue,
+        lambda batch, seconds: None,
+        on_idle=lambda: pauses.append(len(pauses)),
+        idle_s=0.01,
+    )
+    owner.start()
+    try:
+        wait_until(lambda: pauses == [0], timeout_s=10, what="the pause after loading")
+        job = EmbedJob(["a"], [3], Priority.QUESTION, None)
+        queue.put(job)
+        await asyncio.wrap_future(job.future)
+        wait_until(lambda: pauses == [0, 1], timeout_s=10, what="the pause after a batch")
+    finally:
+        owner.stop()
+    assert pauses == [0, 1]
+    assert not owner.is_alive
+
+
+def test_giving_back_freed_memory_leaves_what_is_in_use() -> None:
+    kept = [bytes([number % 256]) * 100_000 for number in range(50)]
+    assert give_back_freed() in {True, False}
+    assert all(part == bytes([number % 256]) * 100_000 for number, part in enumerate(kept))

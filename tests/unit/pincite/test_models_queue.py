@@ -53,6 +53,12 @@ def test_a_question_waits_for_one_batch_at_most(queue: WorkQueue) -> None:
     assert texts(queue.take()) == ["q0"]
 
 
+def test_who_takes_can_give_up_waiting(queue: WorkQueue) -> None:
+    assert queue.take(wait_s=0.0) == []
+    queue.put(question())
+    assert texts(queue.take(wait_s=0.0)) == ["q0"]
+
+
 def test_passages_are_let_through_now_and_then(queue: WorkQueue) -> None:
     queue.put(job(10, name="p"))
     for number in range(20):
