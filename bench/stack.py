@@ -107,19 +107,25 @@ def _measure(data_dir: Path, repeat: int) -> dict[str, Any]:
     }
 
 
-def _memory_mb(data_dir: Path) -> dict[str, int]:
-    """Resident memory of each process with its children, in MB."""
+def _memory_mb(data_dir: Path) -> dict[str, dict[str, int]]:
+    """Memory of each process with its children, in MB: `rss` as resident (what several share counts
+    in each), on Linux also `pss` (what several share is divided among them)."""
     state = read_run_state(data_dir)
     assert state is not None
-    found: dict[str, int] = {}
+    families = {"supervisor": [psutil.Process(state.supervisor_pid)]}
     for recorded in state.processes:
         process = find_process(recorded)
         if process is not None:
-            family = [process, *process.children(recursive=True)]
-            found[recorded.name] = sum(one.memory_info().rss for one in family) // 1_000_000
-    supervisor = psutil.Process(state.supervisor_pid)
-    found["supervisor"] = supervisor.memory_info().rss // 1_000_000
-    found["all"] = sum(found.values())
+            families[recorded.name] = [process, *process.children(recursive=True)]
+    found: dict[str, dict[str, int]] = {}
+    for name, family in families.items():
+        memory = [one.memory_full_info() for one in family]
+        found[name] = {
+            kind: sum(getattr(one, kind) for one in memory) // 1_000_000
+            for kind in ("rss", "pss")
+            if hasattr(memory[0], kind)
+        }
+    found["all"] = {kind: sum(one[kind] for one in found.values()) for kind in found["supervisor"]}
     return found
 
 
@@ -154,7 +160,12 @@ def _report(figures: dict[str, Any], *, as_json: bool) -> None:
         print(json.dumps(figures, indent=2))
         return
     for name, value in figures.items():
-        print(f"{name:28} {value}")
+        if isinstance(value, dict):
+            print(name)
+            for process, memory in value.items():
+                print(f"  {process:26} {', '.join(f'{k} {mb}' for k, mb in memory.items())}")
+        else:
+            print(f"{name:28} {value}")
 
 
 if __name__ == "__main__":
