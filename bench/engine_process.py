@@ -46,6 +46,7 @@ def _serve_once(model: Path, threads: int) -> dict[str, float]:
             ready_s = time.perf_counter() - started
             process = psutil.Process(server.pid)
             ready_bytes = process.memory_info().rss
+            ready_cpu_s = sum(process.cpu_times()[:2])
             body = {"prompt": "word " * 300, "max_tokens": 8, "model": _served_model(client)}
             client.post("/v1/completions", json=body, timeout=60).raise_for_status()
             used_bytes = process.memory_info().rss
@@ -54,6 +55,7 @@ def _serve_once(model: Path, threads: int) -> dict[str, float]:
         server.wait(30)
     return {
         "start_to_ready_s": ready_s,
+        "start_cpu_s": ready_cpu_s,
         "resident_mb": ready_bytes / 1e6,
         "resident_after_a_request_mb": used_bytes / 1e6,
     }
