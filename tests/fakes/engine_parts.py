@@ -17,6 +17,7 @@ from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.outputs import RequestOutput
 from engine.request import Request
+from engine.sampling_params import SamplingParams
 from engine.step import Runner, StepOutput, StepPlan
 from engine.text.tokenizer import Tokenizer
 
@@ -175,3 +176,22 @@ def running_engine(
         if isinstance(runner, ScriptedRunner):
             runner.let_go()
         engine.close(timeout_s=30)
+
+
+LONG = SamplingParams(max_tokens=200, temperature=0.0)
+
+
+def says(text: str) -> ScriptedRunner:
+    return ScriptedRunner(lambda _: text.encode())
+
+
+def held() -> ScriptedRunner:
+    """Talks for ever, one allowed step at a time."""
+    return ScriptedRunner(lambda _: b"x" * 500, is_held=True)
+
+
+def complete(engine: Engine, sampling: SamplingParams, prompt: Sequence[int] = b"ask") -> Listener:
+    listener = Listener()
+    engine.submit(list(prompt), sampling, listener)
+    listener.wait()
+    return listener
