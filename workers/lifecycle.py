@@ -6,15 +6,18 @@ soft shutdown time. What is killed outright is found by the catalog's leases."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from core.errors import BrokerUnavailable
+from core.errors import BrokerUnavailable, InternalError, PinciteError
 from core.factory import Adapters
 from core.logging import get_logger, setup_logging
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from core.settings import Settings
 
 LIVENESS_FILE = "worker.alive"
@@ -34,13 +37,40 @@ def run_worker(settings: Settings) -> int:
 
     setup_logging(level=settings.log.level, style=settings.log.format, service="worker")
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    adapters = Adapters(settings)  # this process's own: the children make theirs after the fork
+    check_apart(settings)
+    _log.info("worker.starting", concurrency=settings.worker.concurrency)
+    return start_pool(settings, settings.data_dir / LIVENESS_FILE)
+
+
+def check_apart(settings: Settings) -> None:
+    """Check in a process of its own, since the libraries for it would stay in the main one, which
+    only hands out work: 40 MB, and again in each child. Raises what the check raises."""
+    forked = multiprocessing.get_context("fork")
+    receiver, sender = forked.Pipe(duplex=False)
+    process = forked.Process(target=_check, args=(settings, sender), name="check")
+    process.start()
+    sender.close()
+    try:
+        error: PinciteError | None = receiver.recv()
+    except EOFError as ended:
+        raise InternalError("the worker's check ended before it was done; see its log") from ended
+    finally:
+        receiver.close()
+        process.join()
+    if error is not None:
+        raise error
+
+
+def _check(settings: Settings, sender: Connection) -> None:
+    adapters = Adapters(settings)
     try:
         adapters.catalog.migrate()
         _log.debug("tokenizer.found", num_special_tokens=adapters.token_counter.num_special_tokens)
         with suppress(BrokerUnavailable):  # Celery waits for it, and says so
             adapters.job_queue.check()
+    except PinciteError as error:
+        sender.send(error)
+    else:
+        sender.send(None)
     finally:
         adapters.close()
-    _log.info("worker.starting", concurrency=settings.worker.concurrency)
-    return start_pool(settings, settings.data_dir / LIVENESS_FILE)

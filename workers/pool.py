@@ -113,7 +113,7 @@ class PoolChildren:
             runtime.adapters.clock,
             role="worker",
             doing=runtime.doing,
-            on_beat=self._leave_when_orphaned,
+            on_beat=self._on_beat,
         )
         self._heartbeat.start()
         threading.Thread(target=runtime.warm_up, name="warm-up", daemon=True).start()
@@ -124,9 +124,11 @@ class PoolChildren:
         if self._runtime is not None:
             self._runtime.close()
 
-    def _leave_when_orphaned(self) -> None:
+    def _on_beat(self) -> None:
         if is_orphan(self._main_pid):
             os._exit(1)
+        if self._runtime is not None:
+            self._runtime.rest()
 
 
 def _liveness_step(path: Path) -> type:

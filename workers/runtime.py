@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
 
     from core.settings import Settings
 
+_PARSER_IDLE_S = 20.0  # a new one takes half a second, this one holds 60 MB
+
 _log = get_logger(__name__)
 
 
 class WorkerRuntime:
-    """Not thread-safe but for `doing`: a pool child works on one part at a time."""
+    """Not thread-safe but for `doing` and `rest`: a pool child works on one part at a time."""
 
     def __init__(
         self, settings: Settings, *, must_stop: Callable[[], bool] = lambda: False
@@ -42,6 +45,8 @@ class WorkerRuntime:
         self._parser = Parser(settings.parser)
         self._must_stop = must_stop
         self._document_id: str | None = None
+        self._working = threading.Lock()
+        self._worked_at = self.adapters.clock.monotonic()
 
     @cached_property
     def _deps(self) -> PipelineDeps:
@@ -75,6 +80,17 @@ class WorkerRuntime:
         """The document being worked on."""
         return self._document_id
 
+    def rest(self) -> None:
+        """End the parser's child when no part has come for a while. Returns at once when one is
+        being worked on."""
+        if not self._working.acquire(blocking=False):
+            return
+        try:
+            if self.adapters.clock.monotonic() - self._worked_at >= _PARSER_IDLE_S:
+                self._parser.close()
+        finally:
+            self._working.release()
+
     def run_part(self, part_id: str) -> Outcome | None:
         """Lease the part, work on it, and announce what follows from it.
 
@@ -82,6 +98,13 @@ class WorkerRuntime:
         wanted. Raises nothing that is ours: a lease that could not be taken or ended is found by
         the sweeper.
         """
+        with self._working:
+            try:
+                return self._run_part(part_id)
+            finally:
+                self._worked_at = self.adapters.clock.monotonic()
+
+    def _run_part(self, part_id: str) -> Outcome | None:
         try:
             part = self._deps.catalog.parts.lease(
                 part_id, owner=self._owner, lease_s=self._settings.worker.lease_s

@@ -9,6 +9,7 @@ from core.domain.documents import DocumentStatus
 from core.errors import CatalogUnavailable
 from core.factory import Adapters
 from ingest.pipeline import Outcome
+from tests.builders_pdf import plain
 from tests.pipeline_harness import Pipeline, make_pipeline
 from workers.runtime import WorkerRuntime
 
@@ -24,6 +25,7 @@ def pipeline(tmp_path: Path) -> Iterator[Pipeline]:
 def runtime(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerRuntime]:
     """A runtime whose adapters are the harness's fakes."""
     monkeypatch.setattr(Adapters, "catalog", property(lambda _self: pipeline.catalog))
+    monkeypatch.setattr(Adapters, "clock", property(lambda _self: pipeline.clock))
     monkeypatch.setattr(Adapters, "job_queue", property(lambda _self: pipeline.queue))
     made = WorkerRuntime(pipeline.settings)
     made.__dict__["_deps"] = pipeline.deps
@@ -84,3 +86,32 @@ def test_what_it_does_is_known_while_it_does_it(pipeline: Pipeline, runtime: Wor
     (part_id,) = pipeline.announced()
     runtime.run_part(part_id)
     assert seen == [accepted.document_id]
+
+
+def test_the_parsers_child_ends_when_nothing_comes(
+    pipeline: Pipeline, runtime: WorkerRuntime, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.pdf"
+    file.write_bytes(plain("some text"))
+    parser = runtime._parser
+
+    def has_child() -> bool:
+        return parser.child_pid is not None
+
+    parser.parse(file, 1, 1)
+    pipeline.clock.advance(10)
+    runtime.rest()
+    assert has_child()
+    pipeline.put("b.pdf", "some text")
+
+    def rest_long_after_the_last_part(_first: int, _last: int) -> None:
+        pipeline.clock.advance(60)
+        runtime.rest()
+
+    pipeline.parser.on_parse = rest_long_after_the_last_part
+    runtime.run_part(pipeline.announced()[0])
+    assert has_child()
+    pipeline.clock.advance(30)
+    runtime.rest()
+    assert not has_child()
+    assert parser.parse(file, 1, 1).pages  # by another one

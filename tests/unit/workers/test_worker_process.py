@@ -13,13 +13,14 @@ import pytest
 
 from core.adapters.catalog import SqlCatalog
 from core.domain.operations import Heartbeat
-from core.errors import CatalogUnavailable
+from core.errors import CatalogUnavailable, NotFound
 from core.ports.catalog import OperationsCatalog
 from core.settings import Settings
 from tests.fakes.clock import FakeClock
 from tests.stack import ROOT, wait_until
 from workers.app import TASK_NAME, create_app
 from workers.heartbeat import HeartbeatThread, touch
+from workers.lifecycle import check_apart
 from workers.shutdown import SharedFlags
 
 
@@ -160,3 +161,24 @@ def test_a_catalog_that_is_down_ends_no_heartbeat(tmp_path: Path) -> None:
 
 def test_a_liveness_file_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     touch(tmp_path / "no" / "such" / "folder")
+
+
+def test_a_worker_that_cannot_work_says_why(tmp_path: Path) -> None:
+    settings = Settings.model_validate({"data_dir": tmp_path, "models": {"embedder": "not there"}})
+    with pytest.raises(NotFound, match="no tokenizer") as caught:
+        check_apart(settings)
+    assert caught.value.hint is not None
+
+
+def test_what_the_check_loads_does_not_stay(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from core.errors import NotFound\n"
+        "from core.settings import Settings; from workers.lifecycle import check_apart\n"
+        "settings = Settings.model_validate({'data_dir': Path(sys.argv[1]),"
+        " 'models': {'embedder': 'not there'}})\n"
+        "try: check_apart(settings)\n"
+        "except NotFound: print(sorted({'sqlalchemy', 'alembic'} & set(sys.modules)))\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert told.stdout.strip().endswith("[]")
