@@ -27,7 +27,7 @@ _NEGATORS = {language: frozenset(text.casefold().split()) for language, text in 
 _HEAD_REACH = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clause:
     """One or more clauses of a statement. `terms`: of its words; `spoken`: with the words
     themselves."""

@@ -19,7 +19,7 @@ from query.answers.verification.clauses import (
     spelled,
     union,
 )
-from query.answers.verification.oppositions import negated_base, poles
+from query.answers.verification.oppositions import is_opposed, negated_base, poles
 from query.answers.verification.overlap import best_clauses
 from query.answers.verification.problems import Problem, ProblemKind
 from query.answers.verification.scale_check import restriction_problems, scale_problems
@@ -64,17 +64,34 @@ def _problems(
 ) -> Iterator[Problem]:
     main = chosen[0]
     beside = union(other.terms for other in chosen if other.sentence == main.sentence)
-    num_unmatched = len(clause.terms - beside)
-    if num_unmatched > (1 - _MIN_SHARE) * len(clause.terms):
+    unmatched = _unmatched(clause, beside, chosen)
+    if len(unmatched) > (1 - _MIN_SHARE) * len(clause.terms):
         return
-    is_sure = num_unmatched <= max(1, (1 - _SURE_SHARE) * len(clause.terms))
+    is_sure = len(unmatched) <= (1 - _SURE_SHARE) * len(clause.terms)
     num_matched = len(clause.terms & main.terms)
-    equals = [other for other in theirs if len(clause.terms & other.terms) == num_matched]
+    equals = [main] + [
+        other
+        for other in theirs
+        if len(clause.terms & other.terms) == num_matched and other not in chosen
+    ]
     disagreements = [_disagreement(clause, [other, *chosen[1:]]) for other in equals[:_MAX_EQUALS]]
     if all(disagreements):
         yield from (replace(p, is_hard=is_sure) for p in disagreements[:1] if p)
     yield from scale_problems(clause, chosen, is_sure=is_sure)
     yield from restriction_problems(clause, main, is_sure=is_sure)
+
+
+def _unmatched(clause: Clause, beside: frozenset[str], chosen: Sequence[Clause]) -> frozenset[str]:
+    """The clause's terms of which the others have neither the word nor its opposite."""
+    negated = union(n.heads for other in chosen for n in _negations(other, clause.terms))
+    language = clause.statement.language
+    opposed = frozenset(
+        term
+        for token in clause.tokens
+        if token.is_content and is_opposed(token, language, beside)
+        for term in token.terms
+    )
+    return clause.terms - beside - negated - opposed
 
 
 # -- negations and poles
@@ -107,7 +124,7 @@ def _negations(clause: Clause, other_terms: frozenset[str]) -> list[_Negation]:
             continue
         if _is_negator(clause, place, negators):
             found.append(_Negation(token.text, heads_of(clause, place)))
-        elif token.is_content and not set(token.terms) & other_terms:
+        elif token.is_content and token.terms[-1] not in other_terms:
             base = negated_base(token.normal, language, other_terms)
             if base:
                 found.append(_Negation(token.text, base))

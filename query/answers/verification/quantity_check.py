@@ -90,6 +90,8 @@ def _counted_problem(
         return None
     if all(other.unit for other in same):
         return ProblemKind.UNIT, True
+    if not any(other.nouns for other in same):  # "8,412 inhabitants in 2011 and 7,960 in 2021"
+        return None
     if any(quantity.nouns & other.nouns for other in available):
         return ProblemKind.COUNTED, True
     return None
