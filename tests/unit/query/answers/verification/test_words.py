@@ -57,6 +57,8 @@ def test_two_negations_or_none_agree(sentence: str, quote: str) -> None:
         ("The seal must not be checked.", "The pump must not open, and the seal must be checked."),
         ("Managers may enter.", "Staff who are not managers may enter."),
         ("Guests may enter.", "Guests mayn't enter."),
+        ("They take requests by e-mail.", "They take requests by post but not by e-mail."),
+        ("The drug must be frozen.", "The drug must be kept cool and must not be frozen."),
         ("Nobody was hurt in the fire.", "Somebody was hurt in the fire."),
         ("Check oil after starting.", "Check oil before starting and the filter after stopping."),
         ("Every pump is new.", "Some pumps are new."),
@@ -76,6 +78,11 @@ def test_values_of_something_else() -> None:
     assert problems("The tank holds 20 l.", quote) == ()
     assert problems("The pump holds 20 l.", quote) == ("assigned: 20 l",)
     assert problems("The pump holds 5 l and the tank holds 20 l.", quote) == ()
+
+
+def test_a_number_without_a_noun_of_its_own_may_count_the_same() -> None:
+    quote = "Ulmen had 8,412 inhabitants in 2011 and 7,960 in 2021."
+    assert problems("In 2021, Ulmen had 7,960 inhabitants.", quote) == ()
 
 
 def test_what_is_compared_with_is_not_what_is_said() -> None:
