@@ -26,9 +26,6 @@ _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE",
 _THREAD_NAMES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # glibc otherwise keeps eight heaps a core, each with what its threads have freed.
 _MALLOC = {"MALLOC_ARENA_MAX": "2"}
-# oneDNN and torch keep compiled code for a thousand shapes of input. Texts are of any length, so
-# most of it never serves again: some 300 MB in an embedder after its first documents.
-_TORCH = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16", "LRU_CACHE_CAPACITY": "16"}
 
 
 def stack_specs(
@@ -131,7 +128,7 @@ def _models(settings: Settings, ports: PortBlock, secrets: StackSecrets) -> Chil
             str(ports.models),
         ],
         environ=_base_environ(threads=settings.models.threads)
-        | _TORCH
+        | _compiled_code(16)
         | {
             "PINCITE_MODELS__API_KEY": secrets.models_key,
             "PINCITE_MODELS__DEVICE": settings.models.device,
@@ -173,6 +170,7 @@ def _engine(settings: Settings, ports: PortBlock) -> ChildSpec:
             *(str(part) for option in options.items() for part in option),
         ],
         environ=_base_environ(threads=engine.threads)
+        | _compiled_code(64)
         | {
             "PINCITE_ENGINE__API_KEY": engine.api_key.get_secret_value(),
             "PINCITE_ENGINE__EXTRA_API_KEYS": engine.extra_api_keys.get_secret_value(),
@@ -226,6 +224,15 @@ def _serve(role: str) -> list[str]:
 
 def _liveness_file(settings: Settings, role: str) -> Path:
     return settings.data_dir / f"{role}.alive"
+
+
+def _compiled_code(num_shapes: int) -> dict[str, str]:
+    """oneDNN and torch keep compiled code for a thousand shapes of input. Texts are of any length,
+    so most of it never serves again: some 300 MB in an embedder after its first documents."""
+    return {
+        "ONEDNN_PRIMITIVE_CACHE_CAPACITY": str(num_shapes),
+        "LRU_CACHE_CAPACITY": str(num_shapes),
+    }
 
 
 def _directory(settings: Settings, name: str) -> Path:

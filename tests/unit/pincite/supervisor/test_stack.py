@@ -46,11 +46,12 @@ def test_everything_is_ours_when_nothing_is_configured(data_dir: Path) -> None:
     assert engine.environ["OMP_WAIT_POLICY"] == "PASSIVE"
 
 
-def test_the_embedder_keeps_little_compiled_code(data_dir: Path) -> None:
+@pytest.mark.parametrize("name", ["models", "engine"])
+def test_what_runs_a_model_keeps_little_compiled_code(data_dir: Path, name: str) -> None:
     _, specs = specs_of(data_dir)
-    (models,) = [spec for spec in specs if spec.name == "models"]
-    assert int(models.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"]) <= 64
-    assert int(models.environ["LRU_CACHE_CAPACITY"]) <= 64
+    (spec,) = [spec for spec in specs if spec.name == name]
+    assert int(spec.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"]) <= 64
+    assert int(spec.environ["LRU_CACHE_CAPACITY"]) <= 64
 
 
 @pytest.mark.parametrize(
