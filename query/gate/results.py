@@ -1,4 +1,8 @@
-"""Verdicts of the gate in the data directory, one file a generator: `gate/<fingerprint>.json`."""
+"""Verdicts of the gate in the data directory, one file a generator: `gate/<fingerprint>.json`.
+
+Those on the generators that come in packages are shipped (`shipped.json`), so that nobody has to
+run the gate to learn what is known. A verdict of one's own goes first.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,7 @@ from query.gate.thresholds import Figures
 
 log = structlog.get_logger(__name__)
 
+_SHIPPED = Path(__file__).with_name("shipped.json")
 _SAFE = regex.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -61,18 +67,19 @@ def store_gate(data_dir: Path, result: GateResult) -> Path:
 
 
 def read_gate(data_dir: Path, fingerprint: str) -> GateResult | None:
-    """The generator's verdict; None when it was never tried, or with another suite version. A file
-    that cannot be read is no verdict either (logged)."""
-    path = _path(data_dir, fingerprint)
-    try:
-        result = _result(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        log.warning("gate.unreadable", path=path.name, error=type(error).__name__)
-        return None
-    is_current = result.suite_version == suite_version() and result.fingerprint == fingerprint
-    return result if is_current else None
+    """The generator's verdict, its own or the shipped one; None when it was never tried, or with
+    another suite version. A file that cannot be read is no verdict either (logged)."""
+    for result in (_stored(data_dir, fingerprint), shipped_results().get(fingerprint)):
+        if result is not None and result.suite_version == suite_version():
+            return result
+    return None
+
+
+@lru_cache(maxsize=1)
+def shipped_results() -> dict[str, GateResult]:
+    """Verdicts on packaged generators, by fingerprint; without their answers."""
+    results = map(_result, json.loads(_SHIPPED.read_text(encoding="utf-8")))
+    return {result.fingerprint: result for result in results}
 
 
 def gate_reader(data_dir: Path) -> Callable[[str], bool | None]:
@@ -84,6 +91,18 @@ def gate_reader(data_dir: Path) -> Callable[[str], bool | None]:
         return None if result is None else result.has_passed
 
     return has_passed
+
+
+def _stored(data_dir: Path, fingerprint: str) -> GateResult | None:
+    path = _path(data_dir, fingerprint)
+    try:
+        result = _result(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        log.warning("gate.unreadable", path=path.name, error=type(error).__name__)
+        return None
+    return result if result.fingerprint == fingerprint else None
 
 
 def _path(data_dir: Path, fingerprint: str) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from query.gate import gate_reader, read_gate
+from query.gate.results import shipped_results
 from tests.engine_server import EngineServer, engine
 from tests.stack import ROOT
 
@@ -46,6 +47,7 @@ def test_smollm2_fails_the_gate_and_auto_will_know(engine: EngineServer, data_di
     with closing(engine.generator()) as generator:
         fingerprint = generator.info().fingerprint
     assert printed["fingerprint"] == fingerprint
+    assert fingerprint in shipped_results()
     stored = read_gate(data_dir, fingerprint)
     assert stored is not None
     assert list(stored.failing) == printed["failing"]

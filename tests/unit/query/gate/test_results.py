@@ -8,6 +8,7 @@ import pytest
 
 from query.gate import GateResult, gate_reader, read_gate, store_gate
 from query.gate.judging import judge
+from query.gate.results import shipped_results
 from query.gate.suite import read_questions, suite_version
 from query.gate.thresholds import Figures
 
@@ -85,3 +86,17 @@ def test_only_a_plain_true_is_a_pass(tmp_path: Path, result: GateResult) -> None
 def test_the_suite_version_is_stable() -> None:
     assert suite_version() == suite_version()
     assert len(suite_version()) == 12
+
+
+def test_shipped_verdicts_belong_to_this_suite(tmp_path: Path, result: GateResult) -> None:
+    """After a change of prompt, questions or thresholds: run the gate on the packaged generators
+    again, for both types of weights, and replace `shipped.json`."""
+    shipped = shipped_results()
+    assert {found.model for found in shipped.values()} == {"smollm2"}
+    assert len(shipped) == 2  # bfloat16 and float32
+    for fingerprint, found in shipped.items():
+        assert found.suite_version == suite_version()
+        assert gate_reader(tmp_path)(fingerprint) is found.has_passed is False
+        own = replace(result, fingerprint=fingerprint, has_passed=True, failing=())
+        store_gate(tmp_path, own)
+        assert read_gate(tmp_path, fingerprint) == own

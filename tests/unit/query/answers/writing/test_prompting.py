@@ -20,7 +20,7 @@ from query.answers.writing.prompting import (
 )
 from tests.fakes.generator import FakeGenerator
 
-PREFIX_HASH = "229c242076cfe2a0"
+PREFIX_HASH = "da759ff0bbbd58ff"
 QUESTION = "How often are the pumps tested?"
 
 
