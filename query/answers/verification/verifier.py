@@ -64,9 +64,10 @@ def verify(
 
     Pure; some milliseconds for usual quotes.
 
-    Supported: they have `SUPPORTED_COVERAGE` of its content words and no check objects. Weak:
-    `WEAK_COVERAGE`, or a soft objection, or nothing to check ("Yes."). Unsupported: less, or a hard
-    objection: a number, unit, date or name that they do not have, a negation or an opposite.
+    Supported: a quote is the sentence itself; or they have `SUPPORTED_COVERAGE` of its content
+    words and no check objects. Weak: `WEAK_COVERAGE`, or a soft objection, or nothing to check
+    ("Yes."). Unsupported: less, or a hard objection: a number, unit, date or name that they do not
+    have, a negation or an opposite.
 
     Args:
         sentence: without markers.
@@ -81,6 +82,8 @@ def verify(
         return Support(Verdict.UNSUPPORTED, 0.0, (ProblemKind.NO_QUOTE.value,))
     if len(sentence) > MAX_SENTENCE_CHARS:
         return Support(Verdict.UNSUPPORTED, 0.0, (ProblemKind.TOO_LONG.value,))
+    if _is_verbatim(sentence, quotes):
+        return Support(Verdict.SUPPORTED, 1.0)
     claim = read_statement(sentence, language)
     stated = [read_statement(quote, language) for quote in quotes]
     above = [read_statement(heading, language) for heading in headings]
@@ -107,6 +110,13 @@ def verify(
     support_score = support.support_score
     support_score += SIMILARITY_SHARE * (closest - support_score)
     return replace(support, support_score=support_score)
+
+
+def _is_verbatim(sentence: str, quotes: Sequence[str]) -> bool:
+    """Whether a quote is the sentence, word for word and up to white space: nothing objects to
+    that. A part of a quote may say something else than the whole of it."""
+    words = sentence.split()
+    return bool(words) and any(words == quote.split() for quote in quotes)
 
 
 def _strength(
