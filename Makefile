@@ -26,7 +26,7 @@ STAGE = @printf '\n[%s] %s\n' "$$(date +%H:%M:%S)" "$(1)"
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-setup: ## build .venv and fetch the embedding model; does nothing when up to date
+setup: ## build .venv and fetch both models; does nothing when up to date
 	@PYTHON="$(PYTHON)" TORCH_INDEX_URL="$(TORCH_INDEX_URL)" .ci/setup
 
 demo: ## set up, then the sample bucket and its questions (CI=true ends afterwards)
