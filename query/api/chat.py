@@ -7,18 +7,18 @@ model's own, passed through.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 
 import anyio.to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from core.domain.access import Principal
 from core.errors import InvalidInput, NotFound, PinciteError
 from core.ids import new_answer_id
+from core.ports.chat_proxy import ChatProxy
 from query.api.answer_run import AnswerRun
 from query.api.chat_projection import DONE, ChatProjection, sse
 from query.api.chat_questions import RAG_MODEL, chat_question, is_rag_model, rag_model
@@ -28,7 +28,7 @@ from query.http.errors import problem_of_event, request_id_of, status_of_code
 from query.http.event_stream import FinalEvent, LiveEvents
 from query.http.openai_errors import openai_error
 from query.http.slots import Slots
-from query.http.worker_events import Event
+from query.http.worker_events import Event, one_error_group
 from query.retrieval.condensation import condense
 from query.services import Asked, Services
 
@@ -162,21 +162,35 @@ async def _generator_models(services: Services) -> list[Model]:
 
 
 async def _forward(body: dict[str, Any], principal: Principal, services: Services) -> Response:
-    """The language model's own answer, byte for byte, errors included."""
-    proxy = services.chat_proxy
-    if proxy is None:
+    if services.chat_proxy is None:
         raise UnknownModel(f"there is no model '{body['model']}'", param="model")
     salt = hashlib.sha256(f"{principal.tenant_id}\n{principal.subject}".encode()).hexdigest()
-    async with AsyncExitStack() as stack:
-        found = await stack.enter_async_context(proxy.complete(body, cache_salt=salt))
-        keep_open = stack.pop_all()
-    return StreamingResponse(
-        _drained(found.body, keep_open), status_code=found.status, headers=found.headers
-    )
+    return _Forwarded(services.chat_proxy, body, salt)
 
 
-async def _drained(body: AsyncIterator[bytes], connection: AsyncExitStack) -> AsyncIterator[bytes]:
-    """The bytes as they come; the connection ends with them, or when the reader leaves."""
-    async with connection:
-        async for piece in body:
-            yield piece
+class _Forwarded(Response):
+    """The language model's own answer, byte for byte, errors included. A client that leaves ends
+    the generation at once, also while the model has not said anything."""
+
+    def __init__(self, proxy: ChatProxy, body: dict[str, Any], cache_salt: str) -> None:
+        super().__init__()
+        self._proxy = proxy
+        self._body = body
+        self._cache_salt = cache_salt
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        async with one_error_group() as group:
+
+            async def stop_when_the_client_leaves() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                group.cancel_scope.cancel()
+
+            group.start_soon(stop_when_the_client_leaves)
+            async with self._proxy.complete(self._body, cache_salt=self._cache_salt) as found:
+                response = StreamingResponse(
+                    found.body, status_code=found.status, headers=found.headers
+                )
+                # Not called as a whole: that would listen for the client's leaving a second time.
+                await response.stream_response(send)
+            group.cancel_scope.cancel()

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
+
 from core.errors import GeneratorUnavailable
 from core.ports.chat_proxy import ProxiedResponse
 
@@ -19,6 +21,7 @@ class FakeChatProxy:
         self.bodies: list[dict[str, Any]] = []
         self.salts: list[str] = []
         self.num_open = 0
+        self.is_silent = False  # opens, and never says anything
 
     async def models(self) -> list[dict[str, Any]]:
         if self.is_down:
@@ -36,6 +39,8 @@ class FakeChatProxy:
         self.salts.append(cache_salt)
         self.num_open += 1
         try:
+            if self.is_silent:
+                await anyio.sleep_forever()
             yield self._answer(body)
         finally:
             self.num_open -= 1

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from openai import APIStatusError, NotFoundError, OpenAI, RateLimitError
+from openai import APIStatusError, APITimeoutError, NotFoundError, OpenAI, RateLimitError
 
 from core.domain.access import Principal
 from core.domain.generation import ChatMessage
@@ -12,6 +12,7 @@ from query.services import Asked
 from tests.api_world import World
 from tests.fakes.answering import plain_answer
 from tests.serving import Served
+from tests.stack import wait_until
 
 TEXT = "“Pumps are tested yearly.” [1]"
 
@@ -143,6 +144,16 @@ def test_other_names_are_the_language_models(openai: OpenAI, world: World) -> No
     with pytest.raises(NotFoundError) as caught:
         openai.chat.completions.create(model="gpt-9", messages=[{"role": "user", "content": "x"}])
     assert caught.value.code == "model_not_found"
+
+
+def test_a_client_that_leaves_ends_the_generation(world: World, served: Served) -> None:
+    """Also one that has not begun to answer."""
+    world.chat_proxy.is_silent = True
+    client = OpenAI(base_url=f"{served.url}/v1", api_key=world.key(), max_retries=0, timeout=1.0)
+    with client, pytest.raises(APITimeoutError):
+        client.chat.completions.create(model="tiny", messages=[{"role": "user", "content": "x"}])
+    assert len(world.chat_proxy.bodies) == 1
+    wait_until(lambda: world.chat_proxy.num_open == 0, timeout_s=20, what="the end of it")
 
 
 def test_callers_do_not_share_a_salt(world: World, served: Served) -> None:
