@@ -140,7 +140,7 @@ def test_other_names_are_the_language_models(openai: OpenAI, world: World) -> No
     assert completion.choices[0].message.content == "echo: hello"
     assert world.answers.asked == []
     assert world.chat_proxy.bodies[0]["temperature"] == 0.5
-    assert world.chat_proxy.num_open == 0
+    wait_until(lambda: world.chat_proxy.num_open == 0, timeout_s=20, what="the end of it")
     with pytest.raises(NotFoundError) as caught:
         openai.chat.completions.create(model="gpt-9", messages=[{"role": "user", "content": "x"}])
     assert caught.value.code == "model_not_found"
