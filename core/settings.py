@@ -114,6 +114,11 @@ class GeneratorSettings(Section):
     timeout_s: float = Field(120.0, gt=0, description="of a whole generation")
     first_token_timeout_s: float = Field(20.0, gt=0, description="later: quotes instead")
 
+    @property
+    def server_url(self) -> str:
+        """`url` without `/v1`, with which people write it as often as not."""
+        return self.url.rstrip("/").removesuffix("/v1")
+
 
 class ParserSettings(Section):
     max_file_bytes: int = 200 * _MIB

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from core.adapters.generate_wire import CACHE_SALT, EXTENSION, capabilities_of
 from core.errors import GeneratorUnavailable, TimedOut
 from core.ports.chat_proxy import ProxiedResponse
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from core.settings import GeneratorSettings
 
-EXTENSION = "pincite"
 _PASSED_ON = ("content-type", "retry-after")
 _CONNECT_TIMEOUT_S = 5.0
 
@@ -29,7 +29,7 @@ class HttpChatProxy:
         self._knows_salts: dict[str, bool] = {}  # by model
         key = settings.api_key.get_secret_value()
         self._client = httpx.AsyncClient(
-            base_url=settings.url.rstrip("/"),
+            base_url=settings.server_url,
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=httpx.Timeout(settings.timeout_s, connect=_CONNECT_TIMEOUT_S),
             trust_env=False,
@@ -46,8 +46,7 @@ class HttpChatProxy:
                 f"the generator answered {response.status_code} to /v1/models, and no list"
             ) from error
         for entry in entries:
-            capabilities = (entry.get(EXTENSION) or {}).get("capabilities", ())
-            self._knows_salts[entry["id"]] = "cache_salt" in capabilities
+            self._knows_salts[entry["id"]] = CACHE_SALT in capabilities_of(entry)
         return entries
 
     @asynccontextmanager
@@ -58,7 +57,7 @@ class HttpChatProxy:
         if body.get("model") not in self._knows_salts:
             await self.models()
         if self._knows_salts.get(body["model"], False):
-            request[EXTENSION] = {"cache_salt": cache_salt}
+            request[EXTENSION] = {CACHE_SALT: cache_salt}
         with _typed_errors():
             async with self._client.stream("POST", "/v1/chat/completions", json=request) as found:
                 headers = {

@@ -21,9 +21,11 @@ import anyio.to_thread
 import httpx
 
 from core.adapters.generate_wire import (
+    EXTENSION,
     TOKENIZE,
     Completion,
     EventStream,
+    capabilities_of,
     estimate_tokens,
     malformed,
     messages_to_json,
@@ -63,7 +65,7 @@ class HttpGenerator:
     ) -> None:
         secret = settings.api_key.get_secret_value()
         self._settings = settings
-        self._url = settings.url.rstrip("/").removesuffix("/v1")
+        self._url = settings.server_url
         self._headers = {"Authorization": f"Bearer {secret}"} if secret else {}
         self._monotonic = monotonic
         # Reading the certificates takes longer than a question may wait: once, and only for TLS.
@@ -165,14 +167,14 @@ class HttpGenerator:
             if told is None and not wanted:
                 raise GeneratorUnavailable(f"{self._url} serves no model")
             told = told or {"id": wanted}
-            ours = told.get("pincite") or {}
+            ours = told.get(EXTENSION) or {}
             fingerprint = ours.get("fingerprint") or _fingerprint(self._url, str(told["id"]))
             limit = told.get("max_model_len")
             return GeneratorInfo(
                 model=str(told["id"]),
                 fingerprint=str(fingerprint),
                 max_model_tokens=None if limit is None else int(limit),
-                capabilities=frozenset(map(str, ours.get("capabilities") or ())),
+                capabilities=capabilities_of(told),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise malformed(f"/v1/models: {type(error).__name__}") from error

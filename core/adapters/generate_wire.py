@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from core.domain.generation import ChatMessage, GenerationRequest, GeneratorInfo
     from core.errors import PinciteError
 
+EXTENSION = "pincite"  # our own object in requests, and in entries of /v1/models
 CACHE_SALT = "cache_salt"
 TOKENIZE = "tokenize"
 _MAX_LINE_CHARS = 1_000_000
@@ -45,11 +46,16 @@ def request_to_json(request: GenerationRequest, info: GeneratorInfo) -> dict[str
     if request.seed is not None:
         body["seed"] = request.seed
     if request.cache_salt and CACHE_SALT in info.capabilities:
-        body["pincite"] = {
+        body[EXTENSION] = {
             "cache_salt": request.cache_salt,
             "shared_prefix_tokens": request.shared_prefix_tokens,
         }
     return body
+
+
+def capabilities_of(model: Mapping[str, Any]) -> frozenset[str]:
+    """Of an entry of `/v1/models`; none for a server that is not ours."""
+    return frozenset(map(str, (model.get(EXTENSION) or {}).get("capabilities") or ()))
 
 
 class EventStream:

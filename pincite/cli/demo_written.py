@@ -140,7 +140,7 @@ def completed_requests(generator: GeneratorSettings) -> int:
     Raises Unavailable when it does not tell.
     """
     key = generator.api_key.get_secret_value()
-    url = f"{generator.url.rstrip('/')}/metrics"
+    url = f"{generator.server_url}/metrics"
     try:
         response = httpx.get(
             url,

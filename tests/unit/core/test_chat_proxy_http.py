@@ -69,6 +69,14 @@ async def test_our_engine_gets_a_salt_and_nothing_the_caller_says_of_it(
     assert [r.url.path for r in server.requests].count("/v1/models") == 1
 
 
+@pytest.mark.parametrize("url", ["http://engine:1", "http://engine:1/v1", "http://engine:1/v1/"])
+async def test_the_address_may_end_in_v1_as_for_the_generator(server: Server, url: str) -> None:
+    made = HttpChatProxy(GeneratorSettings(url=url), transport=httpx.MockTransport(server))
+    await ask(made, ASK)
+    await made.close()
+    assert [r.url.path for r in server.requests] == ["/v1/models", "/v1/chat/completions"]
+
+
 async def test_another_server_sees_plain_openai(proxy: HttpChatProxy, server: Server) -> None:
     server.models = {"data": [{"id": "tiny"}]}
     await ask(proxy, ASK | {"pincite": {}})
