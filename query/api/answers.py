@@ -140,7 +140,7 @@ def _understood(
         max_tokens=asked.max_tokens,
         conversation_id=asked.conversation_id,
         history=history,
-        standalone=condensed.query if condensed.is_follow_up else "",
+        standalone=condensed.standalone,
         condense_ms=(services.clock.monotonic() - started) * 1000,
     )
 

@@ -6,7 +6,6 @@ model's own, passed through.
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
 from typing import Any
 
@@ -19,13 +18,14 @@ from core.domain.access import Principal
 from core.errors import InvalidInput, NotFound, PinciteError
 from core.ids import new_answer_id
 from core.ports.chat_proxy import ChatProxy
+from query.answers.writing.prompting import cache_salt
 from query.api.answer_run import AnswerRun
 from query.api.chat_projection import DONE, ChatProjection, sse
 from query.api.chat_questions import RAG_MODEL, chat_question, is_rag_model, rag_model
 from query.api.schemas.chat import ChatRequest, Model, ModelList
 from query.http.auth import Searcher, TheServices
 from query.http.errors import problem_of_event, request_id_of, status_of_code
-from query.http.event_stream import FinalEvent, LiveEvents
+from query.http.event_stream import FinalEvent, LiveEvents, cancel_when_the_client_leaves
 from query.http.openai_errors import openai_error
 from query.http.slots import Slots
 from query.http.worker_events import Event, one_error_group
@@ -72,7 +72,6 @@ async def create_chat_completion(
     if len(question.text) > max_chars:
         raise InvalidInput(f"the question is longer than {max_chars} characters", param="messages")
     await _require_collections(question.collections, principal, services)
-    condensed = condense(question.text, question.history)
     run = AnswerRun(
         services,
         principal,
@@ -85,7 +84,7 @@ async def create_chat_completion(
             mode=asked.pincite.mode,
             max_tokens=asked.max_completion_tokens or asked.max_tokens,
             history=question.history,
-            standalone=condensed.query if condensed.is_follow_up else "",
+            standalone=condense(question.text, question.history).standalone,
         ),
         request.app.state.running_answers,
     )
@@ -164,7 +163,7 @@ async def _generator_models(services: Services) -> list[Model]:
 async def _forward(body: dict[str, Any], principal: Principal, services: Services) -> Response:
     if services.chat_proxy is None:
         raise UnknownModel(f"there is no model '{body['model']}'", param="model")
-    salt = hashlib.sha256(f"{principal.tenant_id}\n{principal.subject}".encode()).hexdigest()
+    salt = cache_salt(f"{principal.tenant_id}\n{principal.subject}", services.settings)
     return _Forwarded(services.chat_proxy, body, salt)
 
 
@@ -180,13 +179,7 @@ class _Forwarded(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         async with one_error_group() as group:
-
-            async def stop_when_the_client_leaves() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                group.cancel_scope.cancel()
-
-            group.start_soon(stop_when_the_client_leaves)
+            group.start_soon(cancel_when_the_client_leaves, receive, group.cancel_scope)
             async with self._proxy.complete(self._body, cache_salt=self._cache_salt) as found:
                 response = StreamingResponse(
                     found.body, status_code=found.status, headers=found.headers

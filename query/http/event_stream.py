@@ -45,14 +45,8 @@ class _EventResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with running(self._start, self._slots) as items, one_error_group() as group:
-
-            async def stop_when_the_client_leaves() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                group.cancel_scope.cancel()
-
             if not self._runs_on:
-                group.start_soon(stop_when_the_client_leaves)
+                group.start_soon(cancel_when_the_client_leaves, receive, group.cancel_scope)
             response = await self._respond(items)
             if isinstance(response, StreamingResponse):
                 # Not called as a whole: that would end it when the client leaves, which is ours.
@@ -139,6 +133,13 @@ class FinalEvent(_EventResponse):
         if last is None:
             raise InternalError("no event came of this request")
         return self._conclude(last)
+
+
+async def cancel_when_the_client_leaves(receive: Receive, work: anyio.CancelScope) -> None:
+    """Listen beside the work: while nothing is sent, nobody else would notice."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    work.cancel()
 
 
 def replayed(events: Iterable[Event]) -> Response:

@@ -56,6 +56,11 @@ class Condensed:
     query: str
     is_follow_up: bool
 
+    @property
+    def standalone(self) -> str:
+        """The query of a follow-up; empty for a question that stands alone."""
+        return self.query if self.is_follow_up else ""
+
 
 def condense(question: str, history: Sequence[ChatMessage]) -> Condensed:
     """What to search for.

@@ -125,11 +125,11 @@ def assemble(
     )
 
 
-def cache_salt(tenant_id: str, settings: Settings) -> str:
-    """What keeps one tenant's cached blocks from another's. Not the id itself: a generator may be
-    somebody else's server."""
+def cache_salt(owner: str, settings: Settings) -> str:
+    """What keeps one owner's cached blocks (a tenant's, a caller's) from another's. Not the id
+    itself: a generator may be somebody else's server."""
     key = hashlib.sha256(settings.generator.api_key.get_secret_value().encode()).digest()
-    return hashlib.blake2b(tenant_id.encode(), key=key, digest_size=16).hexdigest()
+    return hashlib.blake2b(owner.encode(), key=key, digest_size=16).hexdigest()
 
 
 def _room(info: GeneratorInfo, max_prompt_tokens: int, max_tokens: int) -> tuple[int, int]:
