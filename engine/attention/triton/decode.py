@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 
 from engine.attention.triton.geometry import COMPILE_OPTIONS, DECODE_ROWS
-from engine.attention.triton.tiles import attend_split, merge_splits, row_places
+from engine.attention.triton.tiles import attend_split, load_rows, merge_splits, row_places
 
 if TYPE_CHECKING:
     from engine.attention.triton.geometry import Geometry
@@ -60,11 +60,7 @@ def split_kernel(
     is_row = rows < num_queries * GROUP
     is_dim = tl.arange(0, HEAD_TILE) < HEAD_DIM
     places = row_places(rows, first_token, kv_head, query_stride, GROUP, HEAD_DIM, HEAD_TILE)
-    rows_of_query = tl.load(query + places, mask=is_row[:, None] & is_dim[None, :], other=0.0)
-    if DOT_F32:
-        rows_of_query = rows_of_query.to(tl.float32)
-    else:
-        rows_of_query = rows_of_query.to(keys.dtype.element_ty)
+    rows_of_query = load_rows(query + places, is_row[:, None] & is_dim[None, :], keys, DOT_F32)
     total, maximum, weight = attend_split(
         rows_of_query,
         context - num_queries + 1 + rows // GROUP,

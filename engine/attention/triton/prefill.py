@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 from engine.attention.triton.geometry import COMPILE_OPTIONS
-from engine.attention.triton.tiles import attend_split, merge_splits, row_places
+from engine.attention.triton.tiles import attend_split, load_rows, merge_splits, row_places
 
 if TYPE_CHECKING:
     import torch
@@ -58,11 +58,7 @@ def prefill_kernel(
     rows = first_row + tl.arange(0, ROWS)
     is_place = (rows < num_queries * GROUP)[:, None] & (tl.arange(0, HEAD_TILE) < HEAD_DIM)[None, :]
     places = row_places(rows, first_token, kv_head, query_stride, GROUP, HEAD_DIM, HEAD_TILE)
-    rows_of_query = tl.load(query + places, mask=is_place, other=0.0)
-    if DOT_F32:
-        rows_of_query = rows_of_query.to(tl.float32)
-    else:
-        rows_of_query = rows_of_query.to(keys.dtype.element_ty)
+    rows_of_query = load_rows(query + places, is_place, keys, DOT_F32)
 
     seen_by_first_query = context - num_queries + 1
     visible = seen_by_first_query + rows // GROUP

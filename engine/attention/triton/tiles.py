@@ -19,6 +19,18 @@ import triton.language as tl
 
 
 @triton.jit
+def load_rows(
+    rows: tl.tensor, is_place: tl.tensor, keys: tl.tensor, DOT_F32: tl.constexpr
+) -> tl.tensor:
+    """A tile of query rows, zero outside `is_place`, in the type in which it meets the keys."""
+    tile = tl.load(rows, mask=is_place, other=0.0)
+    if DOT_F32:
+        return tile.to(tl.float32)
+    else:  # noqa: RET505 - a kernel's constant branches are two returns, or a type error
+        return tile.to(keys.dtype.element_ty)
+
+
+@triton.jit
 def attend_split(
     query: tl.tensor,
     visible: tl.tensor,
