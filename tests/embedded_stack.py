@@ -1,13 +1,16 @@
 """The whole product as a user runs it: `pincite up` in its own process and data directory."""
 
+from __future__ import annotations
+
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,6 +35,21 @@ def models_source() -> Path:
     if not all((directory / name).is_dir() for name in ("minilm", "smollm2")):
         pytest.fail(f"no weights in {directory}: run `make setup`", pytrace=False)
     return directory
+
+
+@contextmanager
+def running_stack(
+    factory: pytest.TempPathFactory, environ: Mapping[str, str] | None = None
+) -> Iterator[EmbeddedStack]:
+    """A stack that is ready; nothing of it is left afterwards, nor when it does not come up."""
+    directory = factory.mktemp("stack")
+    stack = EmbeddedStack(directory, environ)
+    try:
+        stack.up()
+        yield stack
+    finally:
+        stack.end()
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 class EmbeddedStack:

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.domain.access import Principal, Scope
-from core.domain.search import SearchFilter
 from core.errors import InvalidInput
 from core.ids import new_answer_id
 from query.answers.deps import AnswerDeps
 from query.answers.events import Event
 from query.answers.walk import Walk
-from query.services import AnswerModeChoice, Asked
+from query.services import Asked
 
-__all__ = ["AnswerDeps", "AnswerRequest", "Answering", "answer"]
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRequest:
-    """`where` narrows inside what the Principal may see. `answer_id` is the id that the answer
-    shall have (empty: a new one); `trace_id` is the caller's own."""
-
-    question: str
-    where: SearchFilter = field(default_factory=SearchFilter)
-    answer_id: str = ""
-    trace_id: str = ""
-    mode: AnswerModeChoice = None
+__all__ = ["AnswerDeps", "Answering", "answer"]
 
 
-def answer(
-    principal: Principal, request: AnswerRequest | Asked, deps: AnswerDeps
-) -> Generator[Event, None, None]:
+def answer(principal: Principal, asked: Asked, deps: AnswerDeps) -> Generator[Event, None, None]:
     """Answer a question as a stream of events; the last is `answer.completed` or `error`.
 
     The answer and its events are stored before the last event is given out, exactly as they are
@@ -43,7 +28,6 @@ def answer(
     Raises (before the first event) NotPermitted without the scope `search`, InvalidInput for an
     empty or too long question.
     """
-    asked = request if isinstance(request, Asked) else _as_asked(request)
     principal.require(Scope.SEARCH)
     limit = deps.settings.answer.max_question_chars
     if not asked.question.strip():
@@ -65,14 +49,3 @@ class Answering:
         with closing(answer(principal, asked, self.deps)) as events:
             for event in events:
                 yield event.to_json()
-
-
-def _as_asked(request: AnswerRequest) -> Asked:
-    return Asked(
-        answer_id=request.answer_id,
-        question=request.question,
-        collections=request.where.collections,
-        document_ids=request.where.document_ids,
-        trace_id=request.trace_id,
-        mode=request.mode,
-    )

@@ -1,6 +1,5 @@
 """`pincite up` as its user meets it: second instance, second start, Ctrl-C, put and ask."""
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.embedded_stack import EmbeddedStack
+from tests.embedded_stack import EmbeddedStack, running_stack
 from tests.sample_pdfs import report_pdf
 from tests.stack import clean_environ, wait_until
 
@@ -19,12 +18,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStack]:
-    directory = tmp_path_factory.mktemp("stack")
-    running = EmbeddedStack(directory)
-    running.up()
-    yield running
-    running.end()
-    shutil.rmtree(directory, ignore_errors=True)
+    with running_stack(tmp_path_factory) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ In the end all are ready, the index holds exactly the chunks that the catalog ex
 has points of two generations, and nothing is orphaned.
 """
 
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ import psutil
 import pytest
 
 from core.errors import Unavailable
-from tests.embedded_stack import EmbeddedStack
+from tests.embedded_stack import EmbeddedStack, running_stack
 from tests.sample_pdfs import report_pdf
 from tests.stack import wait_until
 
@@ -32,12 +31,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
 
 @pytest.fixture
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStack]:
-    directory = tmp_path_factory.mktemp("stack")
-    running = EmbeddedStack(directory, FAST_RECOVERY)
-    running.up()
-    yield running
-    running.end()
-    shutil.rmtree(directory, ignore_errors=True)
+    with running_stack(tmp_path_factory, FAST_RECOVERY) as running:
+        yield running
 
 
 def put_files(stack: EmbeddedStack, numbers: range) -> None:

@@ -3,7 +3,6 @@ is stored, quotes stand in while it is away, it comes back, and nothing else not
 
 import json
 import logging
-import shutil
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,7 +11,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.embedded_stack import EmbeddedStack
+from tests.embedded_stack import EmbeddedStack, running_stack
 from tests.sample_pdfs import report_pdf
 from tests.stack import http_status, wait_until
 
@@ -26,12 +25,8 @@ RECOVERY_S = 60.0  # the promise is 10 s on a machine of its own; the log tells 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStack]:
-    directory = tmp_path_factory.mktemp("stack")
-    running = EmbeddedStack(directory)
-    running.up()
-    yield running
-    running.end()
-    shutil.rmtree(directory, ignore_errors=True)
+    with running_stack(tmp_path_factory) as running:
+        yield running
 
 
 def ask(stack: EmbeddedStack, key: str) -> httpx.Response:

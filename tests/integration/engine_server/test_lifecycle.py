@@ -72,6 +72,16 @@ def stream_lines(served: ServedEngine, lines: list[str], began: threading.Event)
             began.set()
 
 
+def begin_stream(served: ServedEngine, engine: FakeEngine, lines: list[str]) -> threading.Thread:
+    """A client that reads a stream into `lines`, which has begun and is held."""
+    began = threading.Event()
+    engine.hold(after_steps=3)
+    reader = threading.Thread(target=stream_lines, args=(served, lines, began))
+    reader.start()
+    assert began.wait(20)
+    return reader
+
+
 def stop(served: ServedEngine) -> None:
     served.server.should_exit = True
     wait_until(
@@ -82,12 +92,8 @@ def stop(served: ServedEngine) -> None:
 def test_an_open_stream_may_end_while_it_stops() -> None:
     engine = FakeEngine()
     lines: list[str] = []
-    began = threading.Event()
     with serving_engine(engine, stop_grace_s=20.0) as served:
-        engine.hold(after_steps=3)
-        reader = threading.Thread(target=stream_lines, args=(served, lines, began))
-        reader.start()
-        assert began.wait(20)
+        reader = begin_stream(served, engine, lines)
         stop(served)
         engine.release()
         reader.join(20)
@@ -99,12 +105,8 @@ def test_an_open_stream_may_end_while_it_stops() -> None:
 def test_a_stream_that_takes_too_long_ends_with_a_typed_error() -> None:
     engine = FakeEngine()
     lines: list[str] = []
-    began = threading.Event()
     with serving_engine(engine, stop_grace_s=0.1) as served:
-        engine.hold(after_steps=3)
-        reader = threading.Thread(target=stream_lines, args=(served, lines, began))
-        reader.start()
-        assert began.wait(20)
+        reader = begin_stream(served, engine, lines)
         stop(served)
         reader.join(20)
         assert not reader.is_alive()
@@ -139,12 +141,8 @@ def test_a_whole_answer_that_takes_too_long_is_a_503() -> None:
 def test_a_connection_that_is_kept_gets_a_503_while_it_stops() -> None:
     engine = FakeEngine()
     lines: list[str] = []
-    began = threading.Event()
     with serving_engine(engine, stop_grace_s=20.0) as served:
-        engine.hold(after_steps=3)
-        reader = threading.Thread(target=stream_lines, args=(served, lines, began))
-        reader.start()
-        assert began.wait(20)
+        reader = begin_stream(served, engine, lines)
         connection = served.connect()
         connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n")  # not complete yet
         wait_until(

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from core.domain.access import Principal, Scope
-from core.domain.search import SearchFilter
 from core.errors import (
     CatalogUnavailable,
     InvalidInput,
@@ -16,37 +15,27 @@ from core.errors import (
     NotPermitted,
 )
 from core.ports.catalog import AnswerCatalog
-from query.answers.answering import AnswerDeps, Answering, AnswerRequest, answer
+from query.answers.answering import AnswerDeps, Answering, answer
 from query.answers.events import Event, EventType
 from query.answers.projection import answer_from_json, answer_to_json
 from query.services import Asked
 from tests.api_world import World, lined_page
-
-PUMPS = "How often are the pumps tested?"
-PAGES = ("The pumps are tested yearly. A log is kept.", "Valves are painted red by the operator.")
+from tests.written_world import PAGES, PUMPS, asker_of, written_deps
 
 
 @pytest.fixture
 def deps(world: World) -> AnswerDeps:
     """Whatever has evidence is answered: the decision has tests of its own, with a real model."""
-    return AnswerDeps(
-        catalog=world.catalog,
-        artifacts=world.artifacts,
-        index=world.index,
-        embedder=world.embedder,
-        settings=world.settings,
-        clock=world.clock,
-        is_answerable=lambda _reranked, evidence: bool(evidence),
-    )
+    return written_deps(world, None)
 
 
 @pytest.fixture
 def asker(world: World) -> Principal:
-    return Principal(world.tenant_ids["documents"], "asker", frozenset({Scope.SEARCH}))
+    return asker_of(world)
 
 
 def ask(asker: Principal, deps: AnswerDeps, question: str = PUMPS) -> list[Event]:
-    return list(answer(asker, AnswerRequest(question), deps))
+    return list(answer(asker, Asked("", question), deps))
 
 
 def completed(events: Sequence[Event]) -> dict[str, Any]:
@@ -95,7 +84,7 @@ def test_it_is_stored_before_the_last_event_is_given_out(
     world: World, deps: AnswerDeps, asker: Principal
 ) -> None:
     world.ingest(texts=PAGES[:1])
-    events = answer(asker, AnswerRequest(PUMPS, answer_id="ans_early"), deps)
+    events = answer(asker, Asked("ans_early", PUMPS), deps)
     for event in events:
         if event.type is EventType.ANSWER_COMPLETED:
             assert world.catalog.answers.load(asker, "ans_early")["text"]
@@ -234,7 +223,7 @@ def test_two_parts_with_the_same_evidence_quote_it_once(
 
 def test_narrowing_and_collections_hold(world: World, deps: AnswerDeps, asker: Principal) -> None:
     world.ingest("hr/pumps.pdf", PAGES[:1])
-    elsewhere = AnswerRequest(PUMPS, SearchFilter(collections=("plant",)))
+    elsewhere = Asked("", PUMPS, collections=("plant",))
     assert completed(list(answer(asker, elsewhere, deps)))["answer_status"] == "not_in_documents"
     other = replace(asker, collections=frozenset({"plant"}))
     assert completed(ask(other, deps))["answer_status"] == "not_in_documents"
@@ -357,7 +346,7 @@ def test_closing_the_generator_abandons_the_answer(
     world: World, deps: AnswerDeps, asker: Principal
 ) -> None:
     world.ingest(texts=PAGES)
-    with closing(answer(asker, AnswerRequest(PUMPS, answer_id="ans_left"), deps)) as events:
+    with closing(answer(asker, Asked("ans_left", PUMPS), deps)) as events:
         next(events)
         next(events)
     with pytest.raises(NotFound):
@@ -389,7 +378,7 @@ def test_no_read_transaction_is_open_while_events_are_given_out(
             return Counted()
 
     counting: Any = Counting()
-    for _ in answer(asker, AnswerRequest(PUMPS), replace(deps, catalog=counting)):
+    for _ in answer(asker, Asked("", PUMPS), replace(deps, catalog=counting)):
         assert depth == [0]
 
 
@@ -398,12 +387,12 @@ def test_a_question_that_is_none_is_refused_before_any_event(
     question: str, deps: AnswerDeps, asker: Principal
 ) -> None:
     with pytest.raises(InvalidInput):
-        answer(asker, AnswerRequest(question), deps)
+        answer(asker, Asked("", question), deps)
 
 
 def test_a_key_without_the_scope_is_refused(deps: AnswerDeps, asker: Principal) -> None:
     with pytest.raises(NotPermitted):
-        answer(replace(asker, scopes=frozenset({Scope.INGEST})), AnswerRequest(PUMPS), deps)
+        answer(replace(asker, scopes=frozenset({Scope.INGEST})), Asked("", PUMPS), deps)
 
 
 def test_the_service_gives_the_same_events_as_json_under_the_given_id(
