@@ -36,7 +36,10 @@ command line (exit code).
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class ErrorKind(StrEnum):
@@ -221,3 +224,11 @@ class TimedOut(PinciteError):
 class InternalError(PinciteError):
     code = "internal_error"
     kind = ErrorKind.INTERNAL
+
+
+def error_classes(root: type[PinciteError] = PinciteError) -> Iterator[type[PinciteError]]:
+    """The class and all below it, those above first. A class without a code of its own has that of
+    the one above."""
+    yield root
+    for below in root.__subclasses__():
+        yield from error_classes(below)

@@ -6,12 +6,13 @@ soft shutdown time. What is killed outright is found by the catalog's leases."""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from core.errors import BrokerUnavailable, InternalError, PinciteError
+from core.errors import BrokerUnavailable, InternalError, PinciteError, error_classes
 from core.factory import Adapters
 from core.logging import get_logger, setup_logging
 
@@ -51,14 +52,15 @@ def check_apart(settings: Settings) -> None:
     process.start()
     sender.close()
     try:
-        error: PinciteError | None = receiver.recv()
+        told: dict[str, str | None] = json.loads(receiver.recv_bytes())
     except EOFError as ended:
         raise InternalError("the worker's check ended before it was done; see its log") from ended
     finally:
         receiver.close()
         process.join()
-    if error is not None:
-        raise error
+    if told:
+        by_code = {kind.code: kind for kind in reversed(list(error_classes()))}
+        raise by_code[str(told["code"])](str(told["message"]), hint=told["hint"])
 
 
 def _check(settings: Settings, sender: Connection) -> None:
@@ -69,8 +71,9 @@ def _check(settings: Settings, sender: Connection) -> None:
         with suppress(BrokerUnavailable):  # Celery waits for it, and says so
             adapters.job_queue.check()
     except PinciteError as error:
-        sender.send(error)
+        told = {"code": error.code, "message": error.message, "hint": error.hint}
+        sender.send_bytes(json.dumps(told).encode())
     else:
-        sender.send(None)
+        sender.send_bytes(b"{}")
     finally:
         adapters.close()

@@ -20,7 +20,7 @@ from core.errors import PinciteError
 from query.answers.deps import AnswerDeps
 from query.answers.draft import Draft
 from query.answers.events import Event, EventType, error_payload
-from query.answers.finding import Found, find
+from query.answers.finding import Found, FoundPart, find
 from query.answers.generating import Abandoned
 from query.answers.modes import Mode, ModeReason, choose_mode
 from query.answers.parts import split_question
@@ -85,8 +85,9 @@ class Walk:
         found = find(self._principal, parts, where, self._deps)
         yield self._tell_sources(found)
         quotes = quote_found(self._principal, found, self._deps)
-        missing = [part.part.text for part in unserved(found.parts, quotes)]
-        written = yield from self._write(found, quotes, mode)
+        unanswered = unserved(found.parts, quotes)
+        missing = [part.part.text for part in unanswered]
+        written = yield from self._write(found, quotes, unanswered, mode)
         yield from self._draft.text(self._closing(missing, is_empty=not quotes))
         yield self._complete(written, quotes, missing)
 
@@ -131,7 +132,11 @@ class Walk:
         )
 
     def _write(
-        self, found: Found, quotes: Sequence[Quote], mode: Mode
+        self,
+        found: Found,
+        quotes: Sequence[Quote],
+        unanswered: Sequence[FoundPart],
+        mode: Mode,
     ) -> Generator[Event, None, Written]:
         if not quotes:
             return Written(AnswerMode.EXTRACTIVE, ModeReason.NO_EVIDENCE)
@@ -143,7 +148,7 @@ class Walk:
         writer = Writer(
             self._principal,
             self._asked,
-            self._question(found, quotes),
+            self._question(found, unanswered),
             found,
             quotes,
             mode,
@@ -152,13 +157,11 @@ class Walk:
         )
         return (yield from writer.write())
 
-    def _question(self, found: Found, quotes: Sequence[Quote]) -> str:
+    def _question(self, found: Found, unanswered: Sequence[FoundPart]) -> str:
         """What the generator is asked: without the parts that nothing answers."""
-        whole = self._asked.standalone or self._asked.question
-        missing = unserved(found.parts, quotes)
-        if not missing:
-            return whole
-        return " ".join(part.part.text for part in found.parts if part not in missing)
+        if not unanswered:
+            return self._asked.standalone or self._asked.question
+        return " ".join(part.part.text for part in found.parts if part not in unanswered)
 
     def _closing(self, missing: list[str], *, is_empty: bool) -> str:
         question = analyse(self._asked.question)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -13,7 +12,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from core.errors import ErrorKind, Gone, Overloaded, PinciteError
+from core.errors import ErrorKind, Gone, Overloaded, PinciteError, error_classes
 from query.http.openai_errors import openai_error, speaks_openai
 from query.http.worker_events import Event
 
@@ -67,15 +66,7 @@ def is_retryable(error: PinciteError) -> bool:
     return error.kind in _RETRYABLE
 
 
-def _all_kinds(kind: type[PinciteError]) -> Iterator[type[PinciteError]]:
-    yield kind
-    for below in kind.__subclasses__():
-        yield from _all_kinds(below)
-
-
-_STATUS_BY_CODE = {kind.code: _STATUS[kind.kind] for kind in _all_kinds(PinciteError)} | {
-    Gone.code: 410
-}
+_STATUS_BY_CODE = {kind.code: _STATUS[kind.kind] for kind in error_classes()} | {Gone.code: 410}
 
 
 def problem(  # noqa: PLR0913 - an error has that many facts
